@@ -1,0 +1,76 @@
+# Needs only make and Python 3.11 or newer. `make help` lists the targets.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP_INSTALL := $(BIN)/python -m pip install -q --disable-pip-version-check
+# Further arguments for pytest or the benchmark, for example: make test ARGS="-k prior"
+ARGS ?=
+
+# A Python named by the user is the only one tried; otherwise newer ones are looked for too.
+ifeq ($(origin PYTHON),file)
+PYTHONS := $(PYTHON) python3.14 python3.13 python3.12 python3.11
+else
+PYTHONS := $(PYTHON)
+endif
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint types format bench-paper clean
+
+help: ## List the targets
+	@grep -E '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
+
+demo: $(VENV)/.installed ## Run the demonstration
+	$(BIN)/basq demo
+
+test: $(VENV)/.installed-test ## Run the tests (without those marked slow)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 $(ARGS)
+
+lint: $(VENV)/.installed-lint ## Check style, import directions and spelling
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+	$(BIN)/codespell
+
+types: $(VENV)/.installed-lint ## Check the types
+	$(BIN)/mypy
+
+format: $(VENV)/.installed-lint ## Format the code and fix what can be fixed
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench-paper: $(VENV)/.installed ## Measure the paper's method on the paper's problems
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.paper_method $(ARGS)
+
+clean: ## Remove the virtual environment, builds and caches
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Stamp files: each is newer than pyproject.toml when its packages are installed.
+$(VENV)/.created:
+	@found=; \
+	for candidate in $(PYTHONS); do \
+	    if $$candidate -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+	        found=$$candidate; break; \
+	    fi; \
+	done; \
+	if [ -z "$$found" ]; then \
+	    echo "basq needs Python 3.11 or newer; tried: $(PYTHONS)." >&2; \
+	    echo "Install one, or name it: make PYTHON=/path/to/python3.11 $(MAKECMDGOALS)" >&2; \
+	    exit 1; \
+	fi; \
+	echo "Making $(VENV) with $$($$found --version)"; \
+	$$found -m venv --clear $(VENV) || { \
+	    echo "Could not make $(VENV): is the venv module installed (Debian: python3-venv)?" >&2; exit 1; }
+	@touch $@
+
+$(VENV)/.installed: $(VENV)/.created pyproject.toml
+	$(PIP_INSTALL) -e .
+	@touch $@
+
+$(VENV)/.installed-test: $(VENV)/.created pyproject.toml
+	$(PIP_INSTALL) -e '.[test]'
+	@touch $@ $(VENV)/.installed
+
+$(VENV)/.installed-lint: $(VENV)/.created pyproject.toml
+	$(PIP_INSTALL) -e '.[lint]'
+	@touch $@ $(VENV)/.installed

@@ -1,0 +1,21 @@
+"""Exceptions and warnings: each says what was given, what is allowed and what to do."""
+
+
+class BasqError(Exception):
+    """Root of everything that basq raises on purpose."""
+
+
+class InputError(BasqError, ValueError):
+    """An argument is wrong; raised before any likelihood call is spent."""
+
+
+class EvaluationError(BasqError, RuntimeError):
+    """The user's likelihood failed or returned something that is not a log-likelihood."""
+
+
+class FitError(BasqError, RuntimeError):
+    """A numerical step failed in spite of its fallbacks."""
+
+
+class NumericsWarning(UserWarning):
+    """A numerical step used its fallback; the result is valid but may be less sharp."""

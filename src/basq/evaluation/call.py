@@ -1,0 +1,107 @@
+"""One call of the user's log-likelihood, checked."""
+
+import inspect
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from basq.errors import EvaluationError, InputError
+from basq.types import FloatArray, LogLikelihood
+
+
+@dataclass(frozen=True)
+class Call:
+    """The user's function with the form in which it wants its points.
+
+    Attributes
+    ----------
+    function : callable
+    names : tuple of str
+    pass_dict : bool
+        Give a dict of names instead of an array.
+    vectorized : bool
+        Give whole batches, (n, d) or a dict of (n,) arrays.
+    """
+
+    function: LogLikelihood
+    names: tuple[str, ...]
+    pass_dict: bool = False
+    vectorized: bool = False
+
+    def __post_init__(self) -> None:
+        if not callable(self.function):
+            raise InputError(f"log_likelihood must be callable, got {type(self.function).__name__}.")
+        _check_arity(self.function)
+
+    def one(self, x: FloatArray) -> float:
+        """Evaluate a single point (d,)."""
+        return _as_float(self.function(self._form(x)), x)
+
+    def many(self, x: FloatArray) -> FloatArray:
+        """Evaluate a whole batch (n, d) in one call of a vectorised function: (n,)."""
+        values = self.function(self._form(x))
+        try:
+            out = np.asarray(values, dtype=float)
+        except (TypeError, ValueError) as error:
+            raise EvaluationError(f"log_likelihood returned {_short(values)}, not numbers.") from error
+        if out.shape == (len(x), 1):
+            out = out[:, 0]
+        if out.shape != (len(x),):
+            raise EvaluationError(
+                f"log_likelihood (vectorized=True) was given {len(x)} points and returned shape {out.shape}; "
+                f"it must return shape ({len(x)},)."
+            )
+        return np.array([_checked(v, row) for v, row in zip(out, x, strict=True)])
+
+    def _form(self, x: FloatArray) -> Any:
+        """Return a fresh copy in the form the function takes, so that it may overwrite what it gets."""
+        if not self.pass_dict:
+            return x.copy()
+        return {n: v.copy() if v.ndim else float(v) for n, v in zip(self.names, x.T, strict=True)}
+
+
+def _check_arity(function: LogLikelihood) -> None:
+    """Refuse a function that cannot be called with one argument."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # built-in or extension callables say nothing
+        return
+    try:
+        signature.bind(None)
+    except TypeError as error:
+        raise InputError(
+            f"log_likelihood{signature} must be callable with one argument, the point; "
+            "fix further arguments with functools.partial."
+        ) from error
+
+
+def _as_float(value: Any, x: FloatArray) -> float:
+    if isinstance(value, str | bytes) or value is None:
+        raise EvaluationError(f"log_likelihood returned {_short(value)} at x = {x.tolist()}; it must return a number.")
+    try:
+        array = np.asarray(value, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise EvaluationError(
+            f"log_likelihood returned {_short(value)} at x = {x.tolist()}; it must return a number."
+        ) from error
+    if array.size != 1:
+        raise EvaluationError(
+            f"log_likelihood returned shape {array.shape} at x = {x.tolist()}; it must return one number "
+            "(or set vectorized=True)."
+        )
+    return _checked(float(array.reshape(())), x)
+
+
+def _checked(value: float, x: FloatArray) -> float:
+    if np.isnan(value) or value == np.inf:
+        raise EvaluationError(
+            f"log_likelihood returned {value} at x = {x.tolist()}; "
+            "allowed are finite numbers and -inf (zero likelihood)."
+        )
+    return float(value)
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,120 @@
+"""Dense linear algebra with one jitter policy, shared by everything above it."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+from scipy import linalg
+from threadpoolctl import threadpool_limits
+
+from basq.errors import FitError
+from basq.types import FloatArray
+
+JITTERS = (0.0, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4)
+"""Jitter tried in turn, relative to the mean of the diagonal."""
+
+SMALL = 1000
+"""Observations up to which one BLAS thread is faster than several, whose hand-over costs more than they save."""
+
+
+@contextmanager
+def blas_threads(n: int) -> Iterator[None]:
+    """Use one BLAS thread while matrices are of the order of a small n."""
+    with threadpool_limits(limits=1 if n <= SMALL else None, user_api="blas"):
+        yield
+
+
+def cholesky(a: FloatArray) -> tuple[FloatArray, float]:
+    """Factorise a symmetric matrix, with the least jitter that works.
+
+    Parameters
+    ----------
+    a : (n, n) array
+        Symmetric, positive definite up to rounding. Not modified.
+
+    Returns
+    -------
+    L : (n, n) array
+        Lower Cholesky factor of ``a + jitter * I``.
+    jitter : float
+        What was added to the diagonal; 0 when nothing was needed.
+
+    Raises
+    ------
+    FitError
+        If the matrix is not finite, or is indefinite beyond rounding.
+    """
+    if not np.isfinite(a).all():
+        raise FitError("Cholesky of a matrix with NaN or inf entries.")
+    scale = float(np.mean(np.diag(a))) if len(a) else 1.0
+    diagonal = np.diag_indices(len(a))
+    for relative in JITTERS:
+        b = np.array(a, order="F")
+        b[diagonal] += relative * scale
+        factor, info = linalg.lapack.dpotrf(b, lower=1, overwrite_a=1, clean=1)
+        if info == 0:
+            return factor, relative * scale
+    raise FitError(f"A {a.shape} matrix is not positive definite, even with {JITTERS[-1]:g} of its diagonal added.")
+
+
+def solve_lower(factor: FloatArray, b: FloatArray) -> FloatArray:
+    """Return ``L⁻¹ b`` for a lower-triangular ``L``."""
+    out: FloatArray = linalg.solve_triangular(factor, b, lower=True, check_finite=False)
+    return out
+
+
+def cho_solve(factor: FloatArray, b: FloatArray) -> FloatArray:
+    """Return ``(L Lᵀ)⁻¹ b`` for a lower-triangular ``L``."""
+    out: FloatArray = linalg.cho_solve((factor, True), b, check_finite=False)
+    return out
+
+
+def cho_inverse(factor: FloatArray) -> FloatArray:
+    """Return ``(L Lᵀ)⁻¹`` as a full symmetric matrix."""
+    inverse, info = linalg.lapack.dpotri(factor, lower=1)
+    if info != 0:
+        raise FitError("Inverse from a singular Cholesky factor.")
+    lower: FloatArray = np.tril(inverse)
+    return lower + np.tril(lower, -1).T
+
+
+def log_det(a: FloatArray) -> float:
+    """Return log |det a|."""
+    return float(np.linalg.slogdet(a)[1])
+
+
+def whiten(cov: FloatArray, x: FloatArray) -> FloatArray:
+    """Map rows of x to coordinates in which the metric ``cov⁻¹`` is Euclidean.
+
+    Parameters
+    ----------
+    cov : (d, d) array
+    x : (n, d) array
+
+    Returns
+    -------
+    (n, d) array
+    """
+    return solve_lower(cholesky(cov)[0], x.T).T
+
+
+def square_distances(a: FloatArray, b: FloatArray) -> FloatArray:
+    """Squared Euclidean distances between rows, by one matrix product.
+
+    Parameters
+    ----------
+    a : (n, d) array
+    b : (m, d) array
+
+    Returns
+    -------
+    (n, m) array, never negative
+    """
+    # centring keeps the cancellation small when the cloud is far from the origin
+    centre = b.mean(axis=0) if len(b) else 0.0
+    a, b = a - centre, b - centre
+    out: FloatArray = a @ b.T
+    out *= -2.0
+    out += (a * a).sum(axis=1)[:, None]
+    out += (b * b).sum(axis=1)
+    return np.maximum(out, 0.0, out=out)

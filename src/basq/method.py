@@ -1,0 +1,135 @@
+"""What the loop asks of an inference method, and what a method gives back."""
+
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from basq.observations import Observations
+from basq.prior import Prior
+from basq.types import FloatArray
+
+
+class Density(Protocol):
+    """A density over some coordinates of standard space."""
+
+    @property
+    def n_dim(self) -> int: ...
+
+    def pdf(self, x: ArrayLike) -> FloatArray:
+        """Density at the rows of x: (k,)."""
+        ...
+
+    def log_pdf(self, x: ArrayLike) -> FloatArray:
+        """Log-density at the rows of x: (k,)."""
+        ...
+
+    def cdf(self, t: ArrayLike) -> FloatArray:
+        """Distribution function of a single coordinate at t: (k,)."""
+        ...
+
+    def ppf(self, q: ArrayLike) -> FloatArray:
+        """Quantiles of a single coordinate at levels q: (k,)."""
+        ...
+
+    def moments(self) -> tuple[FloatArray, FloatArray]:
+        """Mean and covariance."""
+        ...
+
+    def sample(self, n: int, rng: np.random.Generator) -> FloatArray:
+        """Draw n equal-weight points."""
+        ...
+
+
+class Posterior(Protocol):
+    """The posterior in standard space."""
+
+    @property
+    def n_dim(self) -> int: ...
+
+    def log_pdf(self, x: ArrayLike) -> FloatArray:
+        """Log-density at the rows of x: (k,)."""
+        ...
+
+    def moments(self) -> tuple[FloatArray, FloatArray]:
+        """Mean and covariance."""
+        ...
+
+    def sample(self, n: int, rng: np.random.Generator) -> FloatArray:
+        """Draw n equal-weight points."""
+        ...
+
+    def marginal(self, dims: list[int]) -> Density:
+        """Density of some coordinates."""
+        ...
+
+    def conditional(self, fixed: list[int], value: ArrayLike) -> Density:
+        """Density of the other coordinates, given some."""
+        ...
+
+    def affine(self, a: FloatArray, b: FloatArray) -> "Posterior":
+        """Posterior of a x + b."""
+        ...
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Points to evaluate next.
+
+    Attributes
+    ----------
+    u : (b, d) array
+        In standard space.
+    weights : (b,) array
+        Quadrature weights, where the selection gives any.
+    info : dict
+        What the selection has to say for the record.
+    """
+
+    u: FloatArray
+    weights: FloatArray = field(default_factory=lambda: np.empty(0))
+    info: dict[str, Any] = field(default_factory=dict)
+
+
+class Fit(Protocol):
+    """A surrogate after a batch, with the answers it gives."""
+
+    @property
+    def log_evidence(self) -> float: ...
+
+    @property
+    def log_evidence_std(self) -> float: ...
+
+    @property
+    def posterior(self) -> Posterior: ...
+
+    def converged(self, dlogz: float) -> tuple[bool, str]:
+        """Whether the answer is good enough, and why in a clause."""
+        ...
+
+
+F = TypeVar("F", bound=Fit)
+
+
+class Method(Protocol[F]):
+    """An inference method: how to learn from observations, and where to look next."""
+
+    def check(self, batch_size: int) -> None:
+        """Raise InputError if batches of this size cannot be chosen."""
+        ...
+
+    def initial_size(self, n_dim: int) -> int:
+        """Least number of points of the initial design."""
+        ...
+
+    def fit(self, observations: Observations, prior: Prior, previous: F | None, rng: np.random.Generator) -> F:
+        """Learn from everything seen."""
+        ...
+
+    def select(self, fitted: F, batch_size: int, rng: np.random.Generator, *, cost_ratio: float) -> Batch:
+        """Choose the next points.
+
+        ``cost_ratio`` is the time of the last batch of calls over that of the last selection.
+        """
+        ...

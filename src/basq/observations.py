@@ -1,0 +1,58 @@
+"""What has been evaluated so far."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from basq.types import FloatArray
+
+
+@dataclass(frozen=True)
+class Observations:
+    """Likelihood values at points, in the order of evaluation.
+
+    Attributes
+    ----------
+    x : (n, d) array
+        The user's parameters.
+    u : (n, d) array
+        The same points in standard space.
+    log_likelihood : (n,) array
+        −inf where the likelihood is zero.
+    log_weight : (n,) array
+        Prior over measure at the points; zero except for a prior known by its density.
+    batch : (n,) int array
+        Which batch each point came with; 0 is the initial design.
+    """
+
+    x: FloatArray
+    u: FloatArray
+    log_likelihood: FloatArray
+    log_weight: FloatArray
+    batch: np.ndarray
+
+    @classmethod
+    def empty(cls, n_dim: int) -> "Observations":
+        none = np.empty((0, n_dim))
+        return cls(none, none, np.empty(0), np.empty(0), np.empty(0, dtype=int))
+
+    def __len__(self) -> int:
+        return len(self.log_likelihood)
+
+    @property
+    def log_values(self) -> FloatArray:
+        """Log of the integrand relative to the measure: (n,)."""
+        return self.log_likelihood + self.log_weight
+
+    def append(
+        self, x: FloatArray, u: FloatArray, log_likelihood: FloatArray, log_weight: FloatArray
+    ) -> "Observations":
+        """Return these and one more batch."""
+        number = int(self.batch.max()) + 1 if len(self) else 0
+        return Observations(
+            np.concatenate([self.x, x]),
+            np.concatenate([self.u, u]),
+            np.concatenate([self.log_likelihood, log_likelihood]),
+            np.concatenate([self.log_weight, log_weight]),
+            np.concatenate([self.batch, np.full(len(x), number)]),
+        )

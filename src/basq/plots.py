@@ -1,0 +1,121 @@
+"""Pictures of a result (matplotlib)."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import ArrayLike
+
+from basq.types import FloatArray
+
+if TYPE_CHECKING:
+    from basq.result import Result
+
+BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#999999"
+LEVELS = (0.95, 0.68)
+"""Posterior mass inside the contours of a corner plot."""
+
+
+def plot_corner(result: "Result", *, truths: ArrayLike | None = None, points: bool = True) -> Figure:
+    """Draw the marginals of one and two parameters.
+
+    Parameters
+    ----------
+    truths : (d,) array, optional
+        Marked where known.
+    points : bool
+        Show the evaluated points.
+    """
+    d = result.prior.n_dim
+    figure = Figure(figsize=(2.2 * d + 0.6, 2.2 * d + 0.6), layout="constrained")
+    axes = np.atleast_2d(np.array(figure.subplots(d, d, squeeze=False)))
+    samples = result.sample(4000, seed=0)
+    ranges = [_range(samples[:, i]) for i in range(d)]
+    marks = None if truths is None else np.asarray(truths, dtype=float)
+    for row in range(d):
+        for column in range(d):
+            axis = axes[row, column]
+            if column > row:
+                axis.set_axis_off()
+                continue
+            if row == column:
+                t = np.linspace(*ranges[row], 200)
+                pdf = result.marginal(result.names[row]).pdf(t)
+                axis.fill_between(t, pdf, color=BLUE, alpha=0.25, lw=0)
+                axis.plot(t, pdf, color=BLUE)
+                axis.set_ylim(bottom=0)
+                axis.set_yticks([])
+            else:
+                _draw_pair(axis, samples[:, [column, row]], ranges[column], ranges[row])
+                if points:
+                    axis.plot(*result.observations.x[:, [column, row]].T, ".", color="k", ms=2, alpha=0.5)
+                axis.set_ylim(*ranges[row])
+            axis.set_xlim(*ranges[column])
+            axis.tick_params(labelsize=7)
+            axis.tick_params(axis="x", rotation=45)
+            if marks is not None:
+                axis.axvline(marks[column], color=ORANGE, lw=1)
+                if row != column:
+                    axis.axhline(marks[row], color=ORANGE, lw=1)
+            _label(axis, row, column, d, result.names)
+    return figure
+
+
+def _label(axis: "object", row: int, column: int, d: int, names: tuple[str, ...]) -> None:
+    """Name the outer axes and hide the inner ticks."""
+    if row == d - 1:
+        axis.set_xlabel(names[column])  # type: ignore[attr-defined]
+    else:
+        axis.set_xticklabels([])  # type: ignore[attr-defined]
+    if column == 0 and row > 0:
+        axis.set_ylabel(names[row])  # type: ignore[attr-defined]
+    elif row != column:
+        axis.set_yticklabels([])  # type: ignore[attr-defined]
+
+
+def _range(values: FloatArray) -> tuple[float, float]:
+    """Show all but a thousandth of the mass at either end."""
+    low, high = np.quantile(values, [0.001, 0.999])
+    margin = 0.05 * (high - low) or 1.0
+    return float(low - margin), float(high + margin)
+
+
+def _draw_pair(axis: "object", pairs: FloatArray, x_range: tuple[float, float], y_range: tuple[float, float]) -> None:
+    """Fill the contours that hold 68 % and 95 % of the samples, on a smoothed histogram."""
+    from scipy.ndimage import gaussian_filter
+
+    counts, x_edges, y_edges = np.histogram2d(pairs[:, 0], pairs[:, 1], bins=60, range=[x_range, y_range])
+    density = gaussian_filter(counts, 2.0)
+    ordered = np.sort(density.ravel())[::-1]
+    mass = np.cumsum(ordered) / ordered.sum()
+    levels = np.unique([ordered[np.searchsorted(mass, level)] for level in LEVELS] + [ordered[0] * 1.001])
+    centres = 0.5 * (x_edges[1:] + x_edges[:-1]), 0.5 * (y_edges[1:] + y_edges[:-1])
+    axis.contourf(*centres, density.T, levels=levels, colors=["#9ecae1", "#3182bd"][: len(levels) - 1])  # type: ignore[attr-defined]
+
+
+def plot_run(result: "Result", *, truth: float | None = None) -> Figure:
+    """Draw log Z and its standard deviation after every batch.
+
+    Parameters
+    ----------
+    truth : float, optional
+        True log-evidence, where known.
+    """
+    figure = Figure(figsize=(6.0, 3.6), layout="constrained")
+    axis = figure.subplots()
+    calls = [r.n_evals for r in result.history]
+    axis.errorbar(
+        calls,
+        [r.log_evidence for r in result.history],
+        yerr=[2.0 * r.log_evidence_std for r in result.history],
+        fmt="o-",
+        color=BLUE,
+        capsize=3,
+        label="log Z ± 2 sd",
+    )
+    if truth is not None:
+        axis.axhline(truth, color=ORANGE, lw=1, label="truth")
+    axis.set_xlabel("likelihood calls")
+    axis.set_ylabel("log evidence")
+    axis.legend(frameon=False)
+    return figure

@@ -1,0 +1,5 @@
+"""Priors: a law over named parameters and its map to and from standard space."""
+
+from basq.prior.prior import Prior, as_prior
+
+__all__ = ["Prior", "as_prior"]

@@ -1,0 +1,327 @@
+"""The prior: a law π over named parameters, and its map to and from standard space."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from basq.errors import InputError
+from basq.gaussians import GaussianMixture
+from basq.prior.density import DensityMap
+from basq.prior.maps import AffineMap, SeparableMap, StandardMap, TransformMap
+from basq.prior.marginals import Coordinate, as_marginal, is_pair
+from basq.types import FloatArray
+
+_MultivariateNormal = type(stats.multivariate_normal([0.0]))
+
+
+class Prior:
+    """A law π over named parameters, with a map to and from standard space.
+
+    Standard space has coordinates u in which π is N(0, I) (in general: `measure` times exp(`log_weight`)).
+    Every method takes points as rows, (n, d), or one point, (d,), and answers in kind.
+
+    Parameters
+    ----------
+    spec : dict, list, frozen distribution or Prior
+        ``{name: marginal}`` or a list of marginals, each a frozen continuous `scipy.stats` distribution or a
+        pair (lo, hi), the uniform; one such marginal; or a frozen `scipy.stats.multivariate_normal`.
+    names : sequence of str, optional
+        Names of the parameters; a dict has its own. Default x1, x2, …
+
+    Attributes
+    ----------
+    names : tuple of str
+    n_dim : int
+    measure : GaussianMixture
+        Integration measure over standard space; N(0, I) unless the prior was built by `from_density`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy import stats
+    >>> prior = Prior({"shift": stats.norm(0, 2), "phase": (0, 1)})
+    >>> prior
+    Prior(shift ~ norm(0, 2), phase ~ uniform(0, 1))
+    >>> prior.from_standard(np.array([1.0, 0.0])).tolist()
+    [2.0, 0.5]
+    """
+
+    names: tuple[str, ...]
+    n_dim: int
+    measure: GaussianMixture
+
+    def __init__(self, spec: Any, *, names: Sequence[str] | None = None) -> None:
+        self._map, own_names = _interpret(spec, names)
+        self.n_dim = self._map.n_dim
+        self.names = _checked_names(own_names, self.n_dim)
+        self.measure = self._map.measure if isinstance(self._map, DensityMap) else GaussianMixture.standard(self.n_dim)
+
+    @classmethod
+    def from_transform(
+        cls,
+        transform: Callable[[FloatArray], Any],
+        n_dim: int | None = None,
+        names: Sequence[str] | None = None,
+    ) -> "Prior":
+        """Build a prior from a unit-cube transform, the habit of nested samplers.
+
+        Parameters
+        ----------
+        transform : callable, (d,) -> (d,)
+            Maps the uniform law on the unit cube to the prior. Works on copies.
+        n_dim : int, optional
+            Number of parameters; may be left out if `names` is given.
+        names : sequence of str, optional
+
+        Notes
+        -----
+        If each parameter is a strictly monotone function of its own cube coordinate (a test at fixed points
+        decides), the inverse is found by bisection. If not, `to_standard`, `log_jacobian`, `log_pdf` and
+        `in_support` raise; sampling and evidence need none of them.
+        """
+        if not callable(transform):
+            raise InputError(f"transform is {transform!r}; it must be a function of a unit-cube point.")
+        if n_dim is None:
+            if names is None:
+                raise InputError("A prior transform does not say how many parameters it has; give n_dim or names.")
+            n_dim = len(names)
+        if not isinstance(n_dim, int | np.integer) or n_dim < 1:
+            raise InputError(f"n_dim is {n_dim!r}; it must be a positive integer.")
+        # the names first: they are cheaper to get wrong than the transform
+        names = _checked_names(names, int(n_dim))
+        return cls(TransformMap.probe(transform, int(n_dim)), names=names)
+
+    @classmethod
+    def from_density(
+        cls,
+        log_pdf: Callable[[FloatArray], Any],
+        samples: Any,
+        names: Sequence[str] | None = None,
+        *,
+        normalised: bool = True,
+        vectorized: bool | None = None,
+    ) -> "Prior":
+        """Build a prior that is known only by its log-density and by samples.
+
+        Parameters
+        ----------
+        log_pdf : callable, (d,) -> float or (n, d) -> (n,)
+            Log-density in the user's parameters; -inf outside the support.
+        samples : (n, d) array
+            Draws from it, n >= 10 d.
+        names : sequence of str, optional
+        normalised : bool
+            Whether exp(log_pdf) integrates to one, which is checked. If false, its integral is estimated by
+            importance sampling and divided out.
+        vectorized : bool, optional
+            Whether log_pdf takes (n, d); by default found out by trying.
+
+        Notes
+        -----
+        Standard space is the whitened space of the samples; `measure` is a Gaussian mixture g fitted there,
+        with two broad components, and `log_weight` is log π - log g.
+        """
+        if not callable(log_pdf):
+            raise InputError(f"log_pdf is {log_pdf!r}; it must be a function that returns the log-density.")
+        points = _checked_samples(samples)
+        names = _checked_names(names, points.shape[1])
+        return cls(DensityMap.fit(log_pdf, points, normalised, vectorized), names=names)
+
+    def __repr__(self) -> str:
+        return f"Prior({self._map.describe(self.names)})"
+
+    @property
+    def bounds(self) -> FloatArray:
+        """Box that holds the support, (d, 2); entries may be infinite."""
+        return self._map.bounds.copy()
+
+    @property
+    def is_separable(self) -> bool:
+        """Whether the map works coordinate by coordinate."""
+        return self._map.coordinates is not None
+
+    @property
+    def affine(self) -> tuple[FloatArray, FloatArray] | None:
+        """A (d, d) and b (d,) of x = b + A u for a multivariate normal or a density prior, else None."""
+        affine = self._map.affine if isinstance(self._map, DensityMap) else self._map
+        return (affine.factor.copy(), affine.offset.copy()) if isinstance(affine, AffineMap) else None
+
+    def from_standard(self, u: FloatArray) -> FloatArray:
+        """Map standard space to the user's parameters: (n, d) -> (n, d)."""
+        rows, one = self._rows(u, "u")
+        return _answer(self._map.from_standard(rows), one)
+
+    def to_standard(self, x: FloatArray) -> FloatArray:
+        """Map the user's parameters to standard space: (n, d) -> (n, d).
+
+        Raises
+        ------
+        InputError
+            If a point is outside the bounds, or the prior transform has no inverse.
+        """
+        rows, one = self._rows(x, "x")
+        lo, hi = self.bounds.T
+        outside = np.argwhere((rows < lo) | (rows > hi))
+        if len(outside):
+            self._refuse_outside(rows[tuple(outside[0])], *outside[0])
+        return _answer(self._map.to_standard(rows), one)
+
+    def log_jacobian(self, u: FloatArray) -> FloatArray:
+        """Log |det dx/du| at u: (n, d) -> (n,)."""
+        rows, one = self._rows(u, "u")
+        return _answer(self._map.log_jacobian(rows), one)
+
+    def log_weight(self, u: FloatArray) -> FloatArray:
+        """Log of the prior's density over u relative to `measure`: (n, d) -> (n,); 0 for exact maps."""
+        rows, one = self._rows(u, "u")
+        if isinstance(self._map, DensityMap):
+            return _answer(self._map.log_weight(rows), one)
+        return _answer(np.zeros(len(rows)), one)
+
+    def log_pdf(self, x: FloatArray) -> FloatArray:
+        """Log-density of π in the user's parameters: (n, d) -> (n,); -inf outside the support."""
+        rows, one = self._rows(x, "x")
+        inside = self._in_bounds(rows)
+        out = np.full(len(rows), -np.inf)
+        out[inside] = self._map.log_pdf(rows[inside])
+        return _answer(out, one)
+
+    def in_support(self, x: FloatArray) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """Whether π allows x: (n, d) -> (n,) of bool."""
+        rows, one = self._rows(x, "x")
+        if isinstance(self._map, SeparableMap | AffineMap):
+            inside = self._in_bounds(rows)
+        else:
+            inside = np.asarray(self.log_pdf(rows) > -np.inf)
+        out: np.ndarray[Any, np.dtype[np.bool_]] = inside[0] if one else inside
+        return out
+
+    def sample(self, n: int, rng: np.random.Generator) -> FloatArray:
+        """Draw n points of π in the user's parameters, (n, d)."""
+        if isinstance(self._map, DensityMap):
+            return self._map.sample(n, rng)
+        return self._map.from_standard(rng.standard_normal((n, self.n_dim)))
+
+    def coordinate_from_standard(self, i: int, u: FloatArray) -> FloatArray:
+        """Map coordinate i of a separable prior to user space: (n,) -> (n,)."""
+        return self._coordinate(i).from_standard(np.asarray(u, dtype=float))
+
+    def coordinate_to_standard(self, i: int, x: FloatArray) -> FloatArray:
+        """Map coordinate i of a separable prior to standard space: (n,) -> (n,)."""
+        coordinate, column = self._coordinate(i), np.asarray(x, dtype=float)
+        lo, hi = coordinate.bounds
+        inside = (column >= lo) & (column <= hi)
+        if not inside.all():
+            row = int(np.argmin(inside))
+            self._refuse_outside(column[row], row, i)
+        return coordinate.to_standard(column)
+
+    def coordinate_log_jacobian(self, i: int, u: FloatArray) -> FloatArray:
+        """Log |dx_i/du_i| of coordinate i of a separable prior: (n,) -> (n,)."""
+        return self._coordinate(i).log_jacobian(np.asarray(u, dtype=float))
+
+    def index(self, names: str | Iterable[str]) -> list[int]:
+        """Positions of the named parameters, in the order given."""
+        wanted = [names] if isinstance(names, str) else list(names)
+        unknown = [name for name in wanted if name not in self.names]
+        if unknown:
+            raise InputError(f"No parameter {unknown[0]!r}; this prior has {', '.join(map(repr, self.names))}.")
+        return [self.names.index(name) for name in wanted]
+
+    def _coordinate(self, i: int) -> Coordinate:
+        coordinates = self._map.coordinates
+        if coordinates is None:
+            raise InputError(f"{self!r} does not map coordinate by coordinate; use to_standard and from_standard.")
+        return coordinates[i]
+
+    def _in_bounds(self, rows: FloatArray) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        lo, hi = self.bounds.T
+        return np.asarray(((rows >= lo) & (rows <= hi)).all(axis=1))
+
+    def _refuse_outside(self, value: float, row: int, i: int) -> None:
+        lo, hi = self.bounds[i]
+        raise InputError(
+            f"Row {row}: {self.names[i]!r} is {value:g}, outside the prior's support [{lo:g}, {hi:g}]. "
+            f"Remove the point (in_support tells which), or widen the prior."
+        )
+
+    def _rows(self, x: Any, what: str) -> tuple[FloatArray, bool]:
+        """Read points as finite rows; also tell whether a single point was given."""
+        rows = np.asarray(x, dtype=float)
+        one = rows.ndim == 1
+        if rows.ndim not in (1, 2) or rows.shape[-1] != self.n_dim:
+            raise InputError(
+                f"{what} has shape {rows.shape}; expected (n, {self.n_dim}), or ({self.n_dim},) for one "
+                f"point, with columns {', '.join(self.names)}."
+            )
+        rows = np.atleast_2d(rows)
+        bad = np.argwhere(~np.isfinite(rows))
+        if len(bad):
+            i, j = bad[0]
+            raise InputError(f"{what}[{i}, {j}] ({self.names[j]!r}) is {rows[i, j]}; coordinates must be finite.")
+        return rows, one
+
+
+def as_prior(spec: Any, *, names: Sequence[str] | None = None) -> Prior:
+    """Return a `Prior` as it is and turn anything else that `Prior` accepts into one."""
+    return spec if isinstance(spec, Prior) and names is None else Prior(spec, names=names)
+
+
+def _answer(out: FloatArray, one: bool) -> FloatArray:
+    """Drop the leading axis if the question was one point."""
+    answer: FloatArray = out[0] if one else out
+    return answer
+
+
+def _interpret(spec: Any, names: Sequence[str] | None) -> tuple[StandardMap, Sequence[str] | None]:
+    """Read a prior's spec in any of its forms."""
+    if isinstance(spec, Prior):
+        return spec._map, spec.names if names is None else names
+    if isinstance(spec, TransformMap | DensityMap):
+        return spec, names
+    if isinstance(spec, _MultivariateNormal):
+        return AffineMap.whitening(spec.mean, spec.cov, "The multivariate normal prior"), names
+    if isinstance(spec, Mapping):
+        if names is not None:
+            raise InputError(f"names={names!r} was given next to a dict, whose keys {list(spec)} are the names.")
+        names, marginals = list(spec), list(spec.values())
+    elif isinstance(spec, list | tuple | np.ndarray) and not is_pair(spec):
+        marginals = list(spec)
+    else:
+        marginals = [spec]
+    if not marginals:
+        raise InputError("The prior is empty; give at least one parameter, as {'x': stats.norm(0, 1)}.")
+    checked = _checked_names(names, len(marginals))
+    return SeparableMap(tuple(map(as_marginal, checked, marginals))), checked
+
+
+def _checked_names(names: Sequence[str] | None, n_dim: int) -> tuple[str, ...]:
+    """Return distinct non-empty names, x1, x2, … by default."""
+    if names is None:
+        return tuple(f"x{i + 1}" for i in range(n_dim))
+    given = (names,) if isinstance(names, str) else tuple(names)
+    if not all(isinstance(name, str) and name for name in given):
+        raise InputError(f"Parameter names must be non-empty strings; given: {list(given)}.")
+    if len(given) != n_dim:
+        raise InputError(f"{len(given)} names {list(given)} for {n_dim} parameters; give one for each.")
+    repeated = sorted({name for name in given if given.count(name) > 1})
+    if repeated:
+        raise InputError(f"Parameter names must be unique; repeated: {', '.join(map(repr, repeated))}.")
+    return given
+
+
+def _checked_samples(samples: Any) -> FloatArray:
+    """Return samples of a density as a finite (n, d) array with n >= 10 d."""
+    points = np.asarray(samples, dtype=float)
+    if points.ndim != 2 or points.shape[1] == 0:
+        raise InputError(f"samples has shape {points.shape}; expected (n, d), one draw of the prior in each row.")
+    n, d = points.shape
+    if n < 10 * d:
+        raise InputError(f"{n} samples of {d} parameters are too few to fit the prior; give at least {10 * d}.")
+    bad = np.argwhere(~np.isfinite(points))
+    if len(bad):
+        i, j = bad[0]
+        raise InputError(f"samples[{i}, {j}] is {points[i, j]}; all samples must be finite.")
+    return points

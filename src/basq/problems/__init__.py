@@ -1,0 +1,29 @@
+"""Test problems with known evidence: those of the paper, and sharper ones.
+
+Each function returns a `Problem`, with the log-likelihood, the prior, the true log-evidence and, where they
+are known, posterior moments and an exact posterior sampler.
+
+References
+----------
+Adachi, Hayakawa, Jørgensen, Oberhauser, Osborne, "Fast Bayesian Inference with Batch Bayesian Quadrature via
+Kernel Recombination", NeurIPS 2022, arXiv:2206.04734.
+"""
+
+from basq.problems.base import Problem
+from basq.problems.paper import ackley, branin_hoo, mixture, oscillatory
+from basq.problems.sharp import bimodal, cigar, gauss, lumpy, narrow_modes, rosen, student
+
+__all__ = [
+    "Problem",
+    "ackley",
+    "bimodal",
+    "branin_hoo",
+    "cigar",
+    "gauss",
+    "lumpy",
+    "mixture",
+    "narrow_modes",
+    "oscillatory",
+    "rosen",
+    "student",
+]

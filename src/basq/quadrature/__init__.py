@@ -1,0 +1,1 @@
+"""Integrals of the surrogate: the evidence and the posterior."""

@@ -1,0 +1,246 @@
+"""The posterior of a surrogate without closed forms: a density that can be evaluated, and weighted points."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import logsumexp
+from scipy.stats import gaussian_kde
+
+from basq.errors import InputError
+from basq.linalg import log_det
+from basq.quadrature.moves import LogDensity, metropolis
+from basq.types import FloatArray
+
+GRID = 2001
+"""Points of a one-dimensional density's grid."""
+
+
+@dataclass(frozen=True)
+class GridDensity:
+    """A one-dimensional density on a fine grid.
+
+    Attributes
+    ----------
+    grid : (m,) array, increasing
+    values : (m,) array
+        Density, integrates to one by the trapezoidal rule.
+    """
+
+    grid: FloatArray
+    values: FloatArray
+
+    @property
+    def n_dim(self) -> int:
+        return 1
+
+    @classmethod
+    def from_log(cls, grid: FloatArray, log_values: FloatArray) -> "GridDensity":
+        """Normalise exp(log_values) over the grid."""
+        values = np.exp(log_values - log_values.max())
+        return cls(grid, values / np.trapezoid(values, grid))
+
+    @cached_property
+    def _cumulative(self) -> FloatArray:
+        panels = 0.5 * np.diff(self.grid) * (self.values[1:] + self.values[:-1])
+        total: FloatArray = np.concatenate([[0.0], np.cumsum(panels)])
+        return total / total[-1]
+
+    def pdf(self, t: ArrayLike) -> FloatArray:
+        """Density at t (k,) or (k, 1): (k,)."""
+        out: FloatArray = np.interp(np.ravel(np.asarray(t, dtype=float)), self.grid, self.values, left=0.0, right=0.0)
+        return out
+
+    def log_pdf(self, t: ArrayLike) -> FloatArray:
+        """Log-density, −inf off the grid."""
+        values = self.pdf(t)
+        return np.log(values, out=np.full_like(values, -np.inf), where=values > 0)
+
+    def cdf(self, t: ArrayLike) -> FloatArray:
+        """Distribution function at t (k,)."""
+        out: FloatArray = np.interp(np.ravel(np.asarray(t, dtype=float)), self.grid, self._cumulative)
+        return out
+
+    def ppf(self, q: ArrayLike) -> FloatArray:
+        """Quantiles at levels q (k,)."""
+        levels = np.atleast_1d(np.asarray(q, dtype=float))
+        if not ((levels >= 0.0) & (levels <= 1.0)).all():
+            raise InputError(f"Quantile levels must lie in [0, 1], got {levels}.")
+        out: FloatArray = np.interp(levels, self._cumulative, self.grid)
+        return out
+
+    def moments(self) -> tuple[FloatArray, FloatArray]:
+        """Mean (1,) and covariance (1, 1)."""
+        mean = np.trapezoid(self.grid * self.values, self.grid)
+        var = np.trapezoid((self.grid - mean) ** 2 * self.values, self.grid)
+        return np.array([mean]), np.array([[var]])
+
+    def sample(self, n: int, rng: np.random.Generator) -> FloatArray:
+        """Draw n points: (n, 1)."""
+        return self.ppf(rng.random(n))[:, None]
+
+
+@dataclass(frozen=True)
+class KernelDensity:
+    """Several coordinates' density, smoothed from samples.
+
+    Attributes
+    ----------
+    points : (n, d) array
+        Equal-weight samples.
+    """
+
+    points: FloatArray
+
+    @property
+    def n_dim(self) -> int:
+        return self.points.shape[1]
+
+    @cached_property
+    def _kde(self) -> gaussian_kde:
+        return gaussian_kde(self.points.T)
+
+    def pdf(self, x: ArrayLike) -> FloatArray:
+        """Density at the rows of x (k, d): (k,)."""
+        out: FloatArray = self._kde(np.atleast_2d(np.asarray(x, dtype=float)).reshape(-1, self.n_dim).T)
+        return out
+
+    def log_pdf(self, x: ArrayLike) -> FloatArray:
+        """Log-density at the rows of x."""
+        out: FloatArray = self._kde.logpdf(np.atleast_2d(np.asarray(x, dtype=float)).reshape(-1, self.n_dim).T)
+        return out
+
+    def cdf(self, t: ArrayLike) -> FloatArray:
+        raise InputError(f"cdf needs one parameter, this density has {self.n_dim}; take a marginal first.")
+
+    ppf = cdf
+
+    def moments(self) -> tuple[FloatArray, FloatArray]:
+        """Mean (d,) and covariance (d, d)."""
+        return self.points.mean(axis=0), np.cov(self.points.T).reshape(self.n_dim, self.n_dim)
+
+    def sample(self, n: int, rng: np.random.Generator) -> FloatArray:
+        """Draw n of the samples: (n, d)."""
+        return self.points[rng.choice(len(self.points), size=n, replace=n > len(self.points))]
+
+
+@dataclass(frozen=True)
+class SampledPosterior:
+    """A normalised log-density with weighted points that represent it.
+
+    Attributes
+    ----------
+    log_density : callable, (m, d) -> (m,)
+        Log posterior density in standard space.
+    points : (N, d) array
+    log_weights : (N,) array
+        Normalised.
+    population : (n, d) array
+        Equal-weight samples for marginals.
+    """
+
+    log_density: LogDensity
+    points: FloatArray
+    log_weights: FloatArray
+    population: FloatArray
+
+    @classmethod
+    def build(
+        cls,
+        log_density: LogDensity,
+        points: FloatArray,
+        log_weights: FloatArray,
+        rng: np.random.Generator,
+        *,
+        n_population: int = 4000,
+    ) -> "SampledPosterior":
+        """Normalise the weights and move a resampled population into equilibrium."""
+        log_w = log_weights - logsumexp(log_weights)
+        weights = np.exp(log_w)
+        centred = points - weights @ points
+        cov = (weights[:, None] * centred).T @ centred + 1e-12 * np.eye(points.shape[1])
+        start = points[rng.choice(len(points), size=n_population, p=weights)]
+        return cls(log_density, points, log_w, metropolis(log_density, start, cov, rng))
+
+    @property
+    def n_dim(self) -> int:
+        return self.points.shape[1]
+
+    def pdf(self, x: ArrayLike) -> FloatArray:
+        """Density at the rows of x (k, d): (k,)."""
+        out: FloatArray = np.exp(self.log_pdf(x))
+        return out
+
+    def log_pdf(self, x: ArrayLike) -> FloatArray:
+        """Log-density at the rows of x (k, d): (k,)."""
+        return self.log_density(np.atleast_2d(np.asarray(x, dtype=float)).reshape(-1, self.n_dim))
+
+    def moments(self) -> tuple[FloatArray, FloatArray]:
+        """Mean (d,) and covariance (d, d), from the weighted points."""
+        weights = np.exp(self.log_weights)
+        mean = weights @ self.points
+        centred = self.points - mean
+        return mean, (weights[:, None] * centred).T @ centred
+
+    def sample(self, n: int, rng: np.random.Generator) -> FloatArray:
+        """Draw n points: (n, d)."""
+        if n <= len(self.population):
+            return self.population[rng.choice(len(self.population), size=n, replace=False)]
+        start = self.population[rng.integers(len(self.population), size=n)]
+        return metropolis(self.log_density, start, self.moments()[1], rng)
+
+    def cdf(self, t: ArrayLike) -> FloatArray:
+        """Distribution function at t (k,), of a single coordinate."""
+        return self.marginal(list(range(self.n_dim))).cdf(t)
+
+    def ppf(self, q: ArrayLike) -> FloatArray:
+        """Quantiles at levels q (k,), of a single coordinate."""
+        return self.marginal(list(range(self.n_dim))).ppf(q)
+
+    def affine(self, a: FloatArray, b: FloatArray) -> "SampledPosterior":
+        """Posterior of a x + b."""
+        inverse, shift = np.linalg.inv(a), log_det(a)
+        density = self.log_density
+        return SampledPosterior(
+            lambda x: density((x - b) @ inverse.T) - shift,
+            self.points @ a.T + b,
+            self.log_weights,
+            self.population @ a.T + b,
+        )
+
+    def marginal(self, dims: list[int]) -> GridDensity | KernelDensity:
+        """Density of some coordinates, smoothed from the population."""
+        points = self.population[:, dims]
+        return smooth_1d(points[:, 0]) if len(dims) == 1 else KernelDensity(points)
+
+    def conditional(self, fixed: list[int], value: ArrayLike) -> "GridDensity | SampledPosterior":
+        """Density of the other coordinates given some, from the log-density itself."""
+        free = np.setdiff1d(np.arange(self.n_dim), fixed)
+        at = np.asarray(value, dtype=float)
+
+        def slice_density(x: FloatArray) -> FloatArray:
+            full = np.empty((len(x), self.n_dim))
+            full[:, fixed], full[:, free] = at, x
+            return self.log_density(full)
+
+        spread = self.points[:, free]
+        if len(free) == 1:
+            low, high = float(spread.min()), float(spread.max())
+            for _ in range(3):  # zoom in on the slice's own mass
+                grid = np.linspace(low, high, GRID)
+                log_values = slice_density(grid[:, None])
+                inside = grid[log_values > log_values.max() - 40.0]
+                margin = 2.0 * (high - low) / GRID
+                low, high = float(inside.min()) - margin, float(inside.max()) + margin
+            return GridDensity.from_log(grid, log_values)
+        rng = np.random.default_rng(0)  # a fixed stream: a conditional is a property of the result
+        return SampledPosterior.build(slice_density, spread, slice_density(spread), rng)
+
+
+def smooth_1d(samples: FloatArray) -> GridDensity:
+    """Kernel density estimate of one coordinate, on a grid."""
+    kde = gaussian_kde(samples)
+    sd = float(samples.std())
+    grid = np.linspace(samples.min() - sd, samples.max() + sd, GRID)
+    return GridDensity.from_log(grid, np.log(np.maximum(kde(grid), 1e-300)))

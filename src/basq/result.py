@@ -1,0 +1,262 @@
+"""The answer of a run, in the user's parameters."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from basq.errors import InputError
+from basq.loop import Record
+from basq.method import Density, Posterior
+from basq.observations import Observations
+from basq.prior import Prior
+from basq.quadrature.sampled import KernelDensity, smooth_1d
+from basq.types import FloatArray
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+N_SUMMARY = 4000
+"""Samples behind correlations and behind marginals without closed form."""
+
+
+@dataclass(frozen=True)
+class ParameterDensity:
+    """A density over some of the user's parameters.
+
+    Attributes
+    ----------
+    names : tuple of str
+    density : Density
+        Over the same coordinates, in standard space or in the user's.
+    prior : Prior or None
+        Maps standard space to parameters; None where ``density`` is in the user's space already.
+    dims : tuple of int
+        The parameters' places in the prior.
+    """
+
+    names: tuple[str, ...]
+    density: Density
+    prior: Prior | None
+    dims: tuple[int, ...]
+
+    def log_pdf(self, x: ArrayLike) -> FloatArray:
+        """Log-density at x: (k, d), or (k,) for a single parameter."""
+        points = self._rows(x)
+        if self.prior is None:
+            return self.density.log_pdf(points)
+        u, jacobian = np.empty_like(points), np.zeros(len(points))
+        inside = np.ones(len(points), dtype=bool)
+        for column, i in enumerate(self.dims):
+            low, high = self.prior.bounds[i]
+            inside &= (points[:, column] >= low) & (points[:, column] <= high)
+        u[~inside] = 0.0
+        for column, i in enumerate(self.dims):
+            u[inside, column] = self.prior.coordinate_to_standard(i, points[inside, column])
+            jacobian += self.prior.coordinate_log_jacobian(i, u[:, column])
+        return np.where(inside, self.density.log_pdf(u) - jacobian, -np.inf)
+
+    def pdf(self, x: ArrayLike) -> FloatArray:
+        """Density at x: (k, d), or (k,) for a single parameter."""
+        out: FloatArray = np.exp(self.log_pdf(x))
+        return out
+
+    def cdf(self, t: ArrayLike) -> FloatArray:
+        """Distribution function of a single parameter at t (k,)."""
+        points = np.atleast_1d(np.asarray(t, dtype=float))
+        if self.prior is None or len(self.dims) > 1:
+            return self.density.cdf(points)
+        low, high = self.prior.bounds[self.dims[0]]
+        u = self.prior.coordinate_to_standard(self.dims[0], np.clip(points, low, high))
+        return np.where(points <= low, 0.0, np.where(points >= high, 1.0, self.density.cdf(u)))
+
+    def ppf(self, q: ArrayLike) -> FloatArray:
+        """Quantiles of a single parameter at levels q (k,)."""
+        values = self.density.ppf(q)
+        if self.prior is None:
+            return values
+        return self.prior.coordinate_from_standard(self.dims[0], np.clip(values, -8.0, 8.0))
+
+    def sample(self, n: int, seed: Any = None) -> FloatArray:
+        """Draw n equal-weight points: (n, d)."""
+        points = self.density.sample(n, np.random.default_rng(seed))
+        if self.prior is None:
+            return points
+        columns = [self.prior.coordinate_from_standard(i, points[:, c]) for c, i in enumerate(self.dims)]
+        return np.stack(columns, axis=1)
+
+    def _rows(self, x: ArrayLike) -> FloatArray:
+        points = np.asarray(x, dtype=float)
+        if len(self.dims) == 1:
+            return points.reshape(-1, 1)
+        points = np.atleast_2d(points)
+        if points.shape[1] != len(self.dims):
+            raise InputError(f"Points over {self.names} must have shape (k, {len(self.dims)}), got {points.shape}.")
+        return points
+
+
+@dataclass(frozen=True)
+class Result:
+    """Evidence and posterior of a run.
+
+    Attributes
+    ----------
+    log_evidence, log_evidence_std : float
+        log Z and its standard deviation (also as ``logz``, ``logzerr``).
+    converged : bool
+    message : str
+        Why the run stopped, in a sentence.
+    prior : Prior
+    observations : Observations
+        Every evaluated point with its value.
+    history : tuple of Record
+        One entry a batch.
+    standard_posterior : Posterior
+        The posterior in standard space.
+    """
+
+    log_evidence: float
+    log_evidence_std: float
+    converged: bool
+    message: str
+    prior: Prior
+    observations: Observations
+    history: tuple[Record, ...]
+    standard_posterior: Posterior
+
+    @property
+    def logz(self) -> float:
+        return self.log_evidence
+
+    @property
+    def logzerr(self) -> float:
+        return self.log_evidence_std
+
+    @property
+    def n_evals(self) -> int:
+        return len(self.observations)
+
+    @property
+    def n_batches(self) -> int:
+        return len(self.history)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.prior.names
+
+    @cached_property
+    def _posterior(self) -> Posterior:
+        """In the user's parameters for an affine prior, in standard space otherwise."""
+        if self.prior.affine is None:
+            return self.standard_posterior
+        return self.standard_posterior.affine(*self.prior.affine)
+
+    @property
+    def _map(self) -> Prior | None:
+        return None if self.prior.affine is not None else self.prior
+
+    def log_pdf(self, x: ArrayLike) -> FloatArray:
+        """Log posterior density at the rows of x (k, d): (k,)."""
+        points = np.atleast_2d(np.asarray(x, dtype=float))
+        if self._map is not None and not self.prior.is_separable:
+            u = self.prior.to_standard(points)  # says why a coupled transform has no density
+            return self.standard_posterior.log_pdf(u) - self.prior.log_jacobian(u)
+        full = ParameterDensity(self.names, self._posterior, self._map, tuple(range(self.prior.n_dim)))  # type: ignore[arg-type]
+        return full.log_pdf(points)
+
+    def sample(self, n: int, seed: Any = None) -> FloatArray:
+        """Draw n equal-weight posterior samples: (n, d)."""
+        if n < 1 or n != int(n):
+            raise InputError(f"sample({n!r}): give a positive whole number.")
+        return self.prior.from_standard(self.standard_posterior.sample(int(n), np.random.default_rng(seed)))
+
+    def marginal(self, names: str | Iterable[str]) -> ParameterDensity:
+        """Posterior density of one or several parameters, by name."""
+        dims = self.prior.index(names)
+        chosen = tuple(self.names[i] for i in dims)
+        if self._map is not None and not self.prior.is_separable:
+            points = self._samples[:, dims]
+            density = smooth_1d(points[:, 0]) if len(dims) == 1 else KernelDensity(points)
+            return ParameterDensity(chosen, density, None, tuple(dims))
+        return ParameterDensity(chosen, self._posterior.marginal(dims), self._map, tuple(dims))
+
+    def conditional(self, values: Mapping[str, float]) -> ParameterDensity:
+        """Posterior density of the other parameters when some are held at values."""
+        dims = self.prior.index(list(values))
+        if not 0 < len(dims) < self.prior.n_dim:
+            raise InputError(f"conditional() must hold some but not all of {self.names}, got {tuple(values)}.")
+        if self._map is not None and not self.prior.is_separable:
+            raise InputError("A prior transform that couples its parameters has no conditional densities.")
+        at = np.array([float(values[self.names[i]]) for i in dims])
+        if self._map is not None:
+            at = np.array(
+                [self.prior.coordinate_to_standard(i, np.array([t]))[0] for i, t in zip(dims, at, strict=True)]
+            )
+        free = tuple(i for i in range(self.prior.n_dim) if i not in dims)
+        density = self._posterior.conditional(dims, at)
+        return ParameterDensity(tuple(self.names[i] for i in free), density, self._map, free)
+
+    @cached_property
+    def _samples(self) -> FloatArray:
+        """Posterior samples behind numerical summaries; a fixed stream, so that a result is one answer."""
+        return self.sample(N_SUMMARY, seed=0)
+
+    @cached_property
+    def mean(self) -> FloatArray:
+        """Posterior mean of the parameters (d,)."""
+        return self._moments[0]
+
+    @cached_property
+    def cov(self) -> FloatArray:
+        """Posterior covariance of the parameters (d, d)."""
+        return self._moments[1]
+
+    @cached_property
+    def _moments(self) -> tuple[FloatArray, FloatArray]:
+        """Exact for affine priors; else by quadrature of each marginal, with correlations from samples."""
+        if self._map is None:
+            return self._posterior.moments()
+        if not self.prior.is_separable:
+            return self._samples.mean(axis=0), np.atleast_2d(np.cov(self._samples.T))
+        means, sds = np.empty(self.prior.n_dim), np.empty(self.prior.n_dim)
+        for i in range(self.prior.n_dim):
+            density = self.standard_posterior.marginal([i])
+            centre, spread = density.moments()
+            sd = float(np.sqrt(max(spread[0, 0], 1e-300)))
+            u = np.clip(centre[0] + sd * np.linspace(-9.0, 9.0, 1201), -8.0, 8.0)
+            x = self.prior.coordinate_from_standard(i, u)
+            weight = np.maximum(density.pdf(u), 0.0) * np.gradient(u)
+            weight /= weight.sum()
+            means[i] = weight @ x
+            sds[i] = np.sqrt(weight @ (x - means[i]) ** 2)
+        correlation = np.atleast_2d(np.corrcoef(self._samples.T))
+        return means, correlation * np.outer(sds, sds)
+
+    def summary(self) -> str:
+        """Return a table of the posterior, one line per parameter."""
+        width = max(9, *(len(n) for n in self.names))
+        lines = [f"{'parameter':<{width}}  {'mean':>11} {'sd':>11} {'2.5%':>11} {'50%':>11} {'97.5%':>11}"]
+        sds = np.sqrt(np.diag(self.cov))
+        for name, mean, sd in zip(self.names, self.mean, sds, strict=True):
+            low, middle, high = self.marginal(name).ppf([0.025, 0.5, 0.975])
+            lines.append(f"{name:<{width}}  {mean:>11.5g} {sd:>11.4g} {low:>11.5g} {middle:>11.5g} {high:>11.5g}")
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        head = f"log Z = {self.log_evidence:.3f} ± {self.log_evidence_std:.3f}"
+        return f"{head}   ({self.n_evals} calls in {self.n_batches} batches)\n{self.message}\n\n{self.summary()}"
+
+    def plot_corner(self, *, truths: ArrayLike | None = None, points: bool = True) -> "Figure":
+        """Draw the marginals of one and two parameters, with the evaluated points."""
+        from basq.plots import plot_corner
+
+        return plot_corner(self, truths=truths, points=points)
+
+    def plot_run(self, *, truth: float | None = None) -> "Figure":
+        """Draw log Z and its error after every batch."""
+        from basq.plots import plot_run
+
+        return plot_run(self, truth=truth)

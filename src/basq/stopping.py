@@ -1,0 +1,54 @@
+"""When to stop, and what to say about it."""
+
+import time
+from dataclasses import dataclass, field
+
+from basq.errors import InputError
+from basq.method import Fit
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether to stop, whether the answer has converged, and why in a sentence."""
+
+    stop: bool
+    converged: bool
+    message: str
+
+
+@dataclass(frozen=True)
+class Stopping:
+    """Target accuracy and budgets; whichever comes first.
+
+    Attributes
+    ----------
+    dlogz : float
+        Target standard deviation of log Z; 0 runs until a budget is spent.
+    max_evals : int
+    max_time : float or None
+        Seconds, likelihood calls included; checked between batches.
+    """
+
+    dlogz: float
+    max_evals: int
+    max_time: float | None = None
+    started: float = field(default_factory=time.monotonic)
+
+    def __post_init__(self) -> None:
+        if not self.dlogz >= 0.0:
+            raise InputError(f"dlogz={self.dlogz!r}: give the standard deviation of log Z to reach, at least 0.")
+        if isinstance(self.max_evals, bool) or self.max_evals != int(self.max_evals) or self.max_evals < 1:
+            raise InputError(f"max_evals={self.max_evals!r}: give a positive whole number of likelihood calls.")
+        if self.max_time is not None and not self.max_time > 0.0:
+            raise InputError(f"max_time={self.max_time!r}: give a positive number of seconds, or None.")
+
+    def judge(self, fitted: Fit, n_evals: int) -> Verdict:
+        """Look at the state after a batch."""
+        converged, why = fitted.converged(self.dlogz)
+        if converged:
+            return Verdict(True, True, f"Converged: {why}.")
+        if n_evals >= self.max_evals:
+            return Verdict(True, False, f"Not converged: {n_evals} of max_evals = {self.max_evals} calls spent; {why}.")
+        if self.max_time is not None and time.monotonic() - self.started >= self.max_time:
+            return Verdict(True, False, f"Not converged: max_time = {self.max_time:g} s is over; {why}.")
+        return Verdict(False, False, f"Running: {why}.")

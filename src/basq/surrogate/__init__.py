@@ -1,0 +1,1 @@
+"""Gaussian-process models of the likelihood."""

@@ -1,0 +1,170 @@
+"""Type-II maximum likelihood: hyperparameters by L-BFGS-B with analytic gradients."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import minimize
+
+from basq.errors import FitError
+from basq.linalg import cho_inverse, cho_solve, cholesky
+from basq.surrogate.gp import GP, LOG_2PI
+from basq.surrogate.kernels import Kernel
+from basq.types import FloatArray
+
+MEAN_SPREAD = 10.0
+"""Prior sd of the constant mean in units of the kernel's: far too wide to matter, except that it keeps the
+estimate finite when a long lengthscale makes the constant and the kernel interchangeable."""
+
+NOISE_BOUNDS = (1e-10, 1.0)
+"""Allowed noise variance, relative to the kernel variance."""
+
+
+@dataclass(frozen=True)
+class Hyperprior:
+    """Independent normal priors on the logarithms of the hyperparameters.
+
+    Without them the fit to the first few points can drive a lengthscale to zero, after which the process predicts
+    its mean everywhere and claims to be sure of nothing.
+
+    Attributes
+    ----------
+    mean, sd : (p,) arrays
+        One value per entry of the kernel's ``theta``.
+    """
+
+    mean: FloatArray
+    sd: FloatArray
+
+    @classmethod
+    def weak(cls, kernel: Kernel, n_dim: int, scale: float) -> "Hyperprior":
+        """Lengthscales of the order of the data's spread, variance of the order of ``scale``.
+
+        In standard space the prior has unit spread in each of d coordinates and two of its draws are √(2d)
+        apart; log-lengthscales are centred on ½ log d with unit sd.
+        """
+        n_scales = kernel.variance_index
+        shape = len(kernel.theta) - n_scales - 1
+        mean = np.concatenate([np.full(n_scales, 0.5 * np.log(n_dim)), [np.log(scale)], np.zeros(shape)])
+        sd = np.concatenate([np.ones(n_scales), [2.0], np.ones(shape)])
+        return cls(mean, sd)
+
+    def penalty(self, theta: FloatArray) -> tuple[float, FloatArray]:
+        """Minus log-density up to a constant, and its gradient."""
+        z = (theta - self.mean) / self.sd
+        return 0.5 * float(z @ z), z / self.sd
+
+
+def profiled_mean(factor: FloatArray, y: FloatArray, variance: float) -> tuple[float, float]:
+    """Best constant mean under its wide prior, and the prior's penalty there."""
+    ones = np.ones(len(y))
+    projected = cho_solve(factor, ones)
+    centre = float(y.mean())
+    precision = 1.0 / (MEAN_SPREAD**2 * variance)
+    mean = float((projected @ y + centre * precision) / (projected @ ones + precision))
+    return mean, 0.5 * (mean - centre) ** 2 * precision
+
+
+def negative_log_posterior(
+    theta: FloatArray,
+    x: FloatArray,
+    y: FloatArray,
+    kernel: Kernel,
+    hyperprior: Hyperprior,
+    *,
+    constant_mean: bool,
+    noise: float | None,
+) -> tuple[float, FloatArray]:
+    """Minus log marginal likelihood minus log hyperprior, and its gradient.
+
+    Parameters
+    ----------
+    theta : (p,) or (p + 1,) array
+        Kernel hyperparameters; then the log of the relative noise variance if ``noise`` is None.
+    noise : float or None
+        Noise variance relative to the kernel variance, or None to learn it.
+    """
+    n_kernel = len(kernel.theta)
+    current = kernel.with_theta(theta[:n_kernel])
+    relative = float(np.exp(theta[-1])) if noise is None else noise
+    added = relative * current.variance
+    k, contract = current.with_gradient(x)
+    k[np.diag_indices(len(x))] += added
+    factor, _ = cholesky(k)
+    k[np.diag_indices(len(x))] -= added
+    mean, mean_penalty = profiled_mean(factor, y, current.variance) if constant_mean else (0.0, 0.0)
+    omega = cho_solve(factor, y - mean)
+    value = 0.5 * float((y - mean) @ omega) + float(np.log(np.diag(factor)).sum()) + 0.5 * len(y) * LOG_2PI
+    g = np.outer(omega, omega) - cho_inverse(factor)
+    gradient = -contract(g)
+    # the noise is relative, so it moves with the kernel variance too
+    by_noise = -0.5 * added * float(np.trace(g))
+    gradient[kernel.variance_index] += by_noise - mean_penalty
+    penalty, by_penalty = hyperprior.penalty(theta[:n_kernel])
+    gradient += by_penalty
+    if noise is None:
+        z = (theta[-1] - np.log(1e-4)) / 3.0
+        penalty += 0.5 * z * z
+        gradient = np.append(gradient, by_noise + z / 3.0)
+    return value + mean_penalty + penalty, gradient
+
+
+def fit(
+    x: FloatArray,
+    y: FloatArray,
+    start: Kernel,
+    *,
+    constant_mean: bool = False,
+    noise: float | None = 1e-6,
+    hyperprior: Hyperprior | None = None,
+    max_steps: int = 60,
+) -> GP:
+    """Learn the hyperparameters and condition on the data.
+
+    Parameters
+    ----------
+    x : (n, d) array
+    y : (n,) array
+    start : Kernel
+        Family and first guess; pass the last fit's kernel to warm-start.
+    constant_mean : bool
+        Learn a constant mean (profiled out in closed form) instead of zero.
+    noise : float or None
+        Noise variance relative to the kernel variance; None learns it.
+    hyperprior : Hyperprior, optional
+        Weak priors by default.
+    max_steps : int
+        Most L-BFGS-B iterations.
+
+    Returns
+    -------
+    GP
+    """
+    spread = float(np.mean((y - y.mean()) ** 2 if constant_mean else y**2))
+    prior = hyperprior or Hyperprior.weak(start, x.shape[1], max(spread, 1e-12))
+    theta = start.theta if noise is not None else np.append(start.theta, np.log(1e-4))
+    lower, upper = prior.mean - 5.0 * prior.sd, prior.mean + 5.0 * prior.sd
+    if noise is None:
+        lower, upper = np.append(lower, np.log(NOISE_BOUNDS[0])), np.append(upper, np.log(NOISE_BOUNDS[1]))
+
+    def objective(t: FloatArray) -> tuple[float, FloatArray]:
+        try:
+            return negative_log_posterior(t, x, y, start, prior, constant_mean=constant_mean, noise=noise)
+        except FitError:  # a step far outside: send the line search back
+            return 1e25, np.zeros_like(t)
+
+    best = minimize(
+        objective,
+        np.clip(theta, lower, upper),
+        jac=True,
+        method="L-BFGS-B",
+        bounds=list(zip(lower, upper, strict=True)),
+        options={"maxiter": max_steps},
+    )
+    kernel = start.with_theta(best.x[: len(start.theta)])
+    relative = float(np.exp(best.x[-1])) if noise is None else noise
+    variances = np.full(len(x), relative * kernel.variance)
+    gp = GP.condition(x, y, kernel, noise=variances)
+    if not constant_mean:
+        return gp
+    mean, _ = profiled_mean(gp.factor, y, kernel.variance)
+    return GP(gp.x, gp.y, gp.kernel, mean, gp.noise, gp.factor)

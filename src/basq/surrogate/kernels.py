@@ -1,0 +1,233 @@
+"""Covariance functions, with the derivatives that fitting needs.
+
+Hyperparameters are learned as logarithms, ``theta = [log lengthscales, log variance, (log shape)]``. Their
+gradients are contractions ½ Σᵢⱼ Gᵢⱼ ∂Kᵢⱼ/∂θ (maths: Rasmussen & Williams 2006, eq. 5.9), formed with matrix
+products only: no (n, n, d) array ever exists.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Literal, Protocol, Self, get_args
+
+import numpy as np
+
+from basq.errors import InputError
+from basq.linalg import square_distances
+from basq.types import FloatArray
+
+KernelName = Literal["rbf", "rbf-iso", "matern12", "matern32", "matern52", "rq", "polynomial"]
+Contraction = Callable[[FloatArray], FloatArray]
+
+
+class Kernel(Protocol):
+    """What a Gaussian process asks of its covariance function."""
+
+    @property
+    def variance(self) -> float: ...
+
+    @property
+    def lengthscale(self) -> FloatArray: ...
+
+    @property
+    def theta(self) -> FloatArray: ...
+
+    @property
+    def variance_index(self) -> int:
+        """Where log variance stands in ``theta``; lengthscales before it, a shape after it."""
+        ...
+
+    def with_theta(self, theta: FloatArray) -> Self:
+        """Return the same kernel with other hyperparameters."""
+        ...
+
+    def __call__(self, a: FloatArray, b: FloatArray) -> FloatArray:
+        """Covariance of every row of a (n, d) with every row of b (m, d): (n, m)."""
+        ...
+
+    def diagonal(self, x: FloatArray) -> FloatArray:
+        """Prior variance at the rows of x: (n,)."""
+        ...
+
+    def with_gradient(self, x: FloatArray) -> tuple[FloatArray, Contraction]:
+        """Return K(x, x) and the map G -> ½ Σ G ∘ ∂K/∂θ, one value per hyperparameter."""
+        ...
+
+    def input_gradient(self, point: FloatArray, x: FloatArray) -> FloatArray:
+        """Gradient of K(point, xᵢ) in the point (d,), one row per row of x: (n, d)."""
+        ...
+
+
+def _profile(family: str, r2: FloatArray, shape: float) -> tuple[FloatArray, FloatArray]:
+    """Return κ(r²) and h(r²) = −2 κ′(r²) of a stationary family, both of unit variance."""
+    if family == "rbf":
+        k = np.exp(-0.5 * r2)
+        return k, k
+    if family == "rq":
+        base = 1.0 + r2 / (2.0 * shape)
+        k = base**-shape
+        return k, k / base
+    r = np.sqrt(r2)
+    if family == "matern12":
+        k = np.exp(-r)
+        # h ~ 1/r at coinciding points, where it only ever multiplies a zero difference
+        return k, np.divide(k, r, out=np.zeros_like(r), where=r > 0)
+    if family == "matern32":
+        e = np.exp(-np.sqrt(3.0) * r)
+        return (1.0 + np.sqrt(3.0) * r) * e, 3.0 * e
+    root = np.sqrt(5.0) * r
+    e = np.exp(-root)
+    return (1.0 + root + 5.0 / 3.0 * r2) * e, 5.0 / 3.0 * (1.0 + root) * e
+
+
+@dataclass(frozen=True)
+class Stationary:
+    """A stationary kernel v κ(r²), r² = Σ ((xₖ − xₖ′)/lₖ)².
+
+    Attributes
+    ----------
+    family : "rbf", "matern12", "matern32", "matern52" or "rq"
+    variance : float
+        K(x, x).
+    lengthscale : (d,) array
+    isotropic : bool
+        One lengthscale for all coordinates (``lengthscale`` then repeats it).
+    shape : float
+        Shape parameter of the rational quadratic; unused otherwise.
+    """
+
+    family: str
+    variance: float
+    lengthscale: FloatArray
+    isotropic: bool = False
+    shape: float = 1.0
+
+    @property
+    def theta(self) -> FloatArray:
+        scales = self.lengthscale[:1] if self.isotropic else self.lengthscale
+        tail = [self.variance, self.shape] if self.family == "rq" else [self.variance]
+        return np.log(np.concatenate([scales, tail]))
+
+    @property
+    def variance_index(self) -> int:
+        return 1 if self.isotropic else len(self.lengthscale)
+
+    def with_theta(self, theta: FloatArray) -> Self:
+        values = np.exp(theta)
+        n_scales = self.variance_index
+        scales = np.broadcast_to(values[:n_scales], self.lengthscale.shape).copy()
+        shape = float(values[-1]) if self.family == "rq" else self.shape
+        return replace(self, lengthscale=scales, variance=float(values[n_scales]), shape=shape)
+
+    def __call__(self, a: FloatArray, b: FloatArray) -> FloatArray:
+        r2 = square_distances(a / self.lengthscale, b / self.lengthscale)
+        if a is b:  # rounding would be felt: a Matérn-1/2 has slope 1/r at r = 0
+            np.fill_diagonal(r2, 0.0)
+        if self.family == "rbf":  # in place: these are the largest arrays of a run
+            r2 *= -0.5
+            np.exp(r2, out=r2)
+            r2 *= self.variance
+            return r2
+        return self.variance * _profile(self.family, r2, self.shape)[0]
+
+    def diagonal(self, x: FloatArray) -> FloatArray:
+        return np.full(len(x), self.variance)
+
+    def with_gradient(self, x: FloatArray) -> tuple[FloatArray, Contraction]:
+        u = (x - x.mean(axis=0)) / self.lengthscale
+        r2 = square_distances(u, u)
+        np.fill_diagonal(r2, 0.0)
+        unit, h = _profile(self.family, r2, self.shape)
+        k = self.variance * unit
+
+        def contract(g: FloatArray) -> FloatArray:
+            m = self.variance * (g * h)
+            # ½ Σ M (uᵢ − uⱼ)² for every coordinate in one product
+            by_scale = m.sum(axis=1) @ (u * u) - (u * (m @ u)).sum(axis=0)
+            if self.isotropic:
+                by_scale = by_scale.sum(keepdims=True)
+            tail = [0.5 * np.vdot(g, k)]
+            if self.family == "rq":
+                base = 1.0 + r2 / (2.0 * self.shape)
+                tail.append(0.5 * np.vdot(g, k * (0.5 * r2 / base - self.shape * np.log(base))))
+            return np.concatenate([by_scale, tail])
+
+        return k, contract
+
+    def input_gradient(self, point: FloatArray, x: FloatArray) -> FloatArray:
+        difference = (point - x) / self.lengthscale
+        h = _profile(self.family, (difference * difference).sum(axis=1), self.shape)[1]
+        return -self.variance * h[:, None] * difference / self.lengthscale
+
+    def sample_frequencies(self, n: int, rng: np.random.Generator) -> FloatArray:
+        """Draw n frequencies (n, d) from the spectral density (Bochner)."""
+        normal = rng.standard_normal((n, len(self.lengthscale)))
+        if self.family == "rbf":
+            scale = np.ones(n)
+        elif self.family == "rq":  # a Gamma mixture of RBF kernels
+            scale = np.sqrt(rng.gamma(self.shape, 1.0 / self.shape, n))
+        else:  # Matérn ν: a multivariate Student t with 2ν degrees of freedom
+            freedom = {"matern12": 1, "matern32": 3, "matern52": 5}[self.family]
+            scale = 1.0 / np.sqrt(rng.chisquare(freedom, n) / freedom)
+        return scale[:, None] * normal / self.lengthscale
+
+
+@dataclass(frozen=True)
+class Polynomial:
+    """The kernel v (1 + Σ xₖ xₖ′ / lₖ²)^degree.
+
+    Attributes
+    ----------
+    variance : float
+    lengthscale : (d,) array
+    degree : int
+    """
+
+    variance: float
+    lengthscale: FloatArray
+    degree: int = 3
+
+    @property
+    def theta(self) -> FloatArray:
+        return np.log(np.append(self.lengthscale, self.variance))
+
+    @property
+    def variance_index(self) -> int:
+        return len(self.lengthscale)
+
+    def with_theta(self, theta: FloatArray) -> Self:
+        values = np.exp(theta)
+        return replace(self, lengthscale=values[:-1], variance=float(values[-1]))
+
+    def __call__(self, a: FloatArray, b: FloatArray) -> FloatArray:
+        base: FloatArray = 1.0 + (a / self.lengthscale**2) @ b.T
+        return self.variance * base**self.degree
+
+    def diagonal(self, x: FloatArray) -> FloatArray:
+        base: FloatArray = 1.0 + ((x / self.lengthscale) ** 2).sum(axis=1)
+        return self.variance * base**self.degree
+
+    def with_gradient(self, x: FloatArray) -> tuple[FloatArray, Contraction]:
+        u = x / self.lengthscale
+        base = 1.0 + u @ u.T
+        k = self.variance * base**self.degree
+
+        def contract(g: FloatArray) -> FloatArray:
+            m = self.variance * self.degree * g * base ** (self.degree - 1)
+            return np.append(-(u * (m @ u)).sum(axis=0), 0.5 * np.vdot(g, k))
+
+        return k, contract
+
+    def input_gradient(self, point: FloatArray, x: FloatArray) -> FloatArray:
+        base = 1.0 + x @ (point / self.lengthscale**2)
+        return self.variance * self.degree * base[:, None] ** (self.degree - 1) * x / self.lengthscale**2
+
+
+def make_kernel(name: KernelName, n_dim: int, *, lengthscale: float = 1.0, variance: float = 1.0) -> Kernel:
+    """Build a kernel by its name, with one lengthscale for all coordinates to start from."""
+    if name not in get_args(KernelName):
+        raise InputError(f"Unknown kernel {name!r}; allowed are {', '.join(get_args(KernelName))}.")
+    scales = np.full(n_dim, lengthscale)
+    if name == "polynomial":
+        return Polynomial(variance, scales)
+    family = "rbf" if name == "rbf-iso" else name
+    return Stationary(family, variance, scales, isotropic=name == "rbf-iso")

@@ -1,0 +1,167 @@
+"""Gaussian-process regression against scikit-learn and SciPy."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy import stats
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process import kernels as reference
+
+from basq.surrogate.gp import GP
+from basq.surrogate.kernels import Polynomial, Stationary
+
+SCALES = np.array([0.8, 1.4])
+KERNELS = {
+    "rbf": (Stationary("rbf", 1.7, SCALES), 1.7 * reference.RBF(SCALES)),
+    "matern12": (Stationary("matern12", 1.7, SCALES), 1.7 * reference.Matern(SCALES, nu=0.5)),
+    "matern32": (Stationary("matern32", 1.7, SCALES), 1.7 * reference.Matern(SCALES, nu=1.5)),
+    "matern52": (Stationary("matern52", 1.7, SCALES), 1.7 * reference.Matern(SCALES, nu=2.5)),
+    "rq": (
+        Stationary("rq", 1.7, np.full(2, 0.9), isotropic=True, shape=0.6),
+        1.7 * reference.RationalQuadratic(0.9, alpha=0.6),
+    ),
+    "polynomial": (Polynomial(1.7, np.full(2, 1.3)), 1.7 * 1.3**-6 * reference.DotProduct(1.3) ** 3),
+}
+
+
+def data(n=20, seed=0):
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal((n, 2))
+    y = np.sin(x[:, 0]) + 0.5 * x[:, 1] ** 2 + 2.0
+    x.flags.writeable = y.flags.writeable = False
+    return x, y
+
+
+@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("mean", [0.0, 1.5])
+def test_predictions_match_scikit_learn(name, mean):
+    (x, y), (new, _) = data(), data(15, seed=1)
+    kernel, other = KERNELS[name]
+    noise = np.linspace(1e-3, 1e-2, len(x))
+    gp = GP.condition(x, y, kernel, mean=mean, noise=noise)
+    expected = GaussianProcessRegressor(other, alpha=noise, optimizer=None).fit(x, y - mean)
+    expected_mean, expected_cov = expected.predict(new, return_cov=True)
+
+    p = gp.predict(new)
+    np.testing.assert_allclose(p.mean, expected_mean + mean, rtol=1e-8)
+    np.testing.assert_allclose(gp.predict_mean(new), expected_mean + mean, rtol=1e-8)
+    scale = np.diag(expected_cov).max()
+    np.testing.assert_allclose(p.var, np.diag(expected_cov), rtol=1e-8, atol=1e-10 * scale)
+    np.testing.assert_allclose(gp.cov(p, p), expected_cov, rtol=1e-8, atol=1e-8 * scale)
+    assert gp.log_marginal_likelihood == pytest.approx(expected.log_marginal_likelihood(), rel=1e-8)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_log_marginal_likelihood(name):
+    x, y = data()
+    kernel, other = KERNELS[name]
+    gp = GP.condition(x, y, kernel, mean=0.7, noise=0.01)
+    density = stats.multivariate_normal(np.full(len(x), 0.7), other(x) + 0.01 * np.eye(len(x)))
+    assert gp.log_marginal_likelihood == pytest.approx(density.logpdf(y), rel=1e-8)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_weights_and_precision(name):
+    x, y = data()
+    kernel, other = KERNELS[name]
+    gp = GP.condition(x, y, kernel, mean=0.7, noise=0.01)
+    total = other(x) + 0.01 * np.eye(len(x))
+    np.testing.assert_allclose(gp.precision @ total, np.eye(len(x)), atol=1e-7)
+    np.testing.assert_allclose(total @ gp.weights, y - 0.7, atol=1e-7)
+    np.testing.assert_allclose(gp.factor @ gp.factor.T, total, rtol=1e-8)
+
+
+def test_noise_per_point():
+    x, y = data()
+    noise = np.full(len(x), 1e-8)
+    noise[3] = 1e6
+    gp = GP.condition(x, y, KERNELS["matern32"][0], noise=noise)
+    p = gp.predict(x)
+    certain = np.arange(len(x)) != 3
+    np.testing.assert_allclose(p.mean[certain], y[certain], atol=1e-5)
+    without = GP.condition(x[certain], y[certain], gp.kernel, noise=1e-8).predict(x[3:4])
+    assert p.mean[3] == pytest.approx(without.mean[0], abs=1e-4)
+    assert p.var[3] == pytest.approx(without.var[0], rel=1e-4)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("sizes", [[8, 12], [10, 1, 9], [5, 5, 5, 5], [20, 0]])
+def test_extending_equals_conditioning_on_everything(name, sizes):
+    x, y = data()
+    noise = np.linspace(1e-2, 2e-2, len(x))
+    kernel = KERNELS[name][0]
+    whole = GP.condition(x, y, kernel, mean=0.4, noise=noise)
+    stops = np.cumsum(sizes)
+    grown = GP.condition(x[: sizes[0]], y[: sizes[0]], kernel, mean=0.4, noise=noise[: sizes[0]])
+    for a, b in pairwise(stops):
+        grown = grown.extend(x[a:b], y[a:b], noise=noise[a:b])
+    new, _ = data(15, seed=1)
+    p, q = whole.predict(new), grown.predict(new)
+    np.testing.assert_allclose(grown.factor, whole.factor, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(q.mean, p.mean, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(grown.cov(q, q), whole.cov(p, p), rtol=1e-9, atol=1e-9 * p.var.max())
+    np.testing.assert_allclose(grown.noise, noise, rtol=1e-15)
+    assert grown.log_marginal_likelihood == pytest.approx(whole.log_marginal_likelihood, rel=1e-9)
+    np.testing.assert_array_equal(grown.x, x)
+    np.testing.assert_array_equal(grown.y, y)
+
+
+def test_prediction_indexing_and_joining():
+    x, y = data()
+    gp = GP.condition(x, y, KERNELS["rbf"][0], noise=1e-3)
+    new, _ = data(15, seed=1)
+    whole = gp.predict(new)
+    mask = new[:, 0] > 0.0
+    for index in (slice(2, 9), np.array([4, 0, 4]), mask, np.arange(0)):
+        part, expected = whole[index], gp.predict(new[index])
+        for name in ("x", "mean", "half", "var"):
+            np.testing.assert_allclose(getattr(part, name), getattr(expected, name), rtol=1e-10, atol=1e-12)
+    joined = whole[:6].join(whole[6:])
+    for name in ("x", "mean", "half", "var"):
+        np.testing.assert_array_equal(getattr(joined, name), getattr(whole, name))
+    np.testing.assert_allclose(gp.cov(whole[:6], whole[6:]), gp.cov(whole, whole)[:6, 6:], atol=1e-13)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_variance_is_the_diagonal_of_the_covariance(name):
+    x, y = data()
+    gp = GP.condition(x, y, KERNELS[name][0], noise=1e-3)
+    p = gp.predict(data(30, seed=2)[0])
+    np.testing.assert_allclose(np.diag(gp.cov(p, p)), p.var, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_variance_at_noise_free_data_is_zero_and_not_negative(name):
+    x, y = data(8)
+    gp = GP.condition(x, y, KERNELS[name][0])
+    p = gp.predict(x)
+    assert (p.var >= 0.0).all()
+    assert p.var.max() < 1e-7 * gp.kernel.diagonal(x).max()
+    np.testing.assert_allclose(p.mean, y, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_duplicates_without_noise(name):
+    x, y = data(6)
+    twice = GP.condition(np.concatenate([x, x]), np.concatenate([y, y]), KERNELS[name][0])
+    np.testing.assert_allclose(twice.predict(x).mean, y, atol=1e-4)
+    assert np.isfinite(twice.log_marginal_likelihood)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_extending_by_duplicates_without_noise(name):
+    x, y = data(6)
+    once = GP.condition(x, y, KERNELS[name][0])
+    twice = once.extend(x[:2], y[:2])
+    np.testing.assert_allclose(twice.predict(x).mean, y, atol=1e-4)
+    assert np.isfinite(twice.log_marginal_likelihood)
+
+
+def test_no_new_points():
+    x, y = data(6)
+    gp = GP.condition(x, y, KERNELS["rbf"][0])
+    p = gp.predict(x[:0])
+    assert p.mean.shape == p.var.shape == (0,)
+    assert p.half.shape == (6, 0)
+    assert gp.cov(p, gp.predict(x)).shape == (0, 6)
