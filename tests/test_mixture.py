@@ -152,8 +152,8 @@ def test_density(pairs):
         x.flags.writeable = False
         close(posterior.pdf(x), truth.pdf(x))
         values = posterior.pdf(x)
-        close(np.exp(posterior.log_pdf(x[values > 0.0])), values[values > 0.0], 1e-13)
-        assert (posterior.log_pdf(x[values <= 0.0]) == -np.inf).all()
+        close(np.exp(posterior.log_pdf(x))[values > 0.0], values[values > 0.0], 1e-12)
+        assert (posterior.log_pdf(x)[values <= 0.0] == -np.inf).all()
 
 
 def test_normalisation(pairs):
@@ -177,7 +177,8 @@ def test_distribution_function(line_pairs):
         t = np.linspace(-3.0, 3.0, 9)
         half = 0.5 * (t - low)
         x = low + half[:, None] * (nodes + 1.0)
-        close(posterior.cdf(t), half * (truth.pdf(x.reshape(-1, 1)).reshape(x.shape) @ weights))
+        expected = half * (truth.pdf(x.reshape(-1, 1)).reshape(x.shape) @ weights)
+        close(posterior.cdf(t), np.clip(expected, 0.0, 1.0))  # a vanilla process can pass one
         assert posterior.cdf([-1e3])[0] == 0.0
         assert posterior.cdf([1e3])[0] == pytest.approx(1.0, abs=1e-12)
         assert posterior.cdf(0.5).shape == (1,)
@@ -206,7 +207,10 @@ def test_marginals_of_the_plane(plane_pairs):
 
 
 def test_marginals_of_space():
-    for posterior, truth in list(each(["space"]))[1::3]:
+    measure = MEASURES["space"]
+    for name, c in MODELS[1::3]:
+        model = surrogate(name, 3, c)
+        posterior, truth = closed_form_posterior(model, measure), Truth(model, measure, step=0.3)
         for size in (1, 2, 3):
             for dims in permutations(range(3), size):
                 points = 0.8 * scattered(size, 2)
@@ -309,24 +313,32 @@ def test_pushing_far_away(name, offset):
     close(pushed.moments()[1], posterior.moments()[1], 1e-6)
 
 
-@pytest.mark.parametrize("at", [50.0, -50.0])
-@pytest.mark.parametrize(("name", "c"), MODELS)
-def test_conditioning_far_out(name, c, at):
-    measure = MEASURES["plane"]
-    posterior = closed_form_posterior(surrogate(name, 2, c), measure)
-    if name == "bbq" and c == 0.0:
-        pytest.skip("no part of this surrogate reaches so far")
-    found = posterior.conditional([0], [at])
+def check_finite(found):
     mean, cov = found.moments()
     assert np.isfinite(mean).all()
     assert cov[0, 0] > 0.0
     assert np.isfinite(found.pdf(mean[:, None])).all()
     assert found.cdf(mean)[0] == pytest.approx(0.5, abs=0.1)
     assert np.isfinite(found.sample(10, np.random.default_rng(0))).all()
-    if name.startswith("wsabi") or c > 0.0:  # out there only the prior is left
-        mu, sigma = measure.means[0], measure.covs[0]
-        close(mean, [mu[1] + sigma[0, 1] / sigma[0, 0] * (at - mu[0])])
-        close(cov, [[sigma[1, 1] - sigma[0, 1] ** 2 / sigma[0, 0]]])
+
+
+@pytest.mark.parametrize("at", [50.0, -50.0])
+@pytest.mark.parametrize(("name", "c"), [(name, c) for name, c in MODELS if name.startswith("wsabi") or c > 0.0])
+def test_conditioning_far_out_leaves_the_prior(name, c, at):
+    measure = MEASURES["plane"]
+    found = closed_form_posterior(surrogate(name, 2, c), measure).conditional([0], [at])
+    check_finite(found)
+    mean, cov = found.moments()
+    mu, sigma = measure.means[0], measure.covs[0]
+    close(mean, [mu[1] + sigma[0, 1] / sigma[0, 0] * (at - mu[0])])
+    close(cov, [[sigma[1, 1] - sigma[0, 1] ** 2 / sigma[0, 0]]])
+
+
+@pytest.mark.parametrize("at", [50.0, -50.0])
+@pytest.mark.parametrize("place", PLANES)
+def test_conditioning_far_out_without_a_constant_part(place, at):
+    gp = surrogate("wsabi-l", 2).gp
+    check_finite(closed_form_posterior(Wsabi(gp, 0.0, matched=False), MEASURES[place]).conditional([0], [at]))
 
 
 def test_far_points_have_no_density_and_no_warning():
@@ -335,24 +347,22 @@ def test_far_points_have_no_density_and_no_warning():
         assert posterior.log_pdf(np.array([[1e4, 0.0]]))[0] == -np.inf
 
 
-def cancelling(n=30, noise=1e-10):
+def cancelling():
     """A smooth posterior whose signed weights are large and cancel."""
-    x = np.linspace(-4.0, 4.0, n)[:, None]
-    kernel = Stationary("rbf", 1.0, np.array([1.2]))
-    y = kernel(x, np.array([[-0.5], [1.0]])) @ np.array([1.0, 0.7]) + 1e-6 * np.cos(5.0 * x[:, 0])
-    return Wsabi(GP.condition(x, y, kernel, noise=noise), 0.0, matched=False)
+    x = np.linspace(-4.0, 4.0, 30)[:, None]
+    kernel = Stationary("rbf", 1.0, np.array([2.0]))
+    y = kernel(x, np.array([[-0.5], [1.0]])) @ np.array([1.0, 0.7]) + 1e-3 * np.cos(5.0 * x[:, 0])
+    return Wsabi(GP.condition(x, y, kernel, noise=1e-6), 0.0, matched=False)
 
 
 def test_quantiles_of_cancelling_weights():
     model, measure = cancelling(), GaussianMixture.standard(1)
     posterior, truth = closed_form_posterior(model, measure), Truth(model, measure, step=0.05)
     assert posterior.acceptance < 1e-4
-    mean, cov = truth.moments()
     levels = np.array([0.01, 0.3, 0.5, 0.9, 0.999])
-    t = posterior.ppf(levels)
-    cdf = [0.05 * truth.pdf(truth.grid[truth.grid[:, 0] <= s]).sum() for s in t]
-    np.testing.assert_allclose(cdf, levels, atol=0.03)  # the step of the sum
-    assert (np.abs(t - mean[0]) < 10.0 * np.sqrt(cov[0, 0])).all()
+    grid = np.linspace(-9.0, 9.0, 9001)
+    cdf = np.cumsum(truth.pdf(grid[:, None])) * (grid[1] - grid[0])
+    np.testing.assert_allclose(posterior.ppf(levels), np.interp(levels, cdf, grid), atol=2e-3)
 
 
 def test_quantiles_of_narrow_modes():

@@ -9,11 +9,15 @@ from numpy.typing import ArrayLike
 from basq.types import FloatArray
 
 if TYPE_CHECKING:
-    from basq.result import Result
+    from matplotlib.axes import Axes
+
+    from basq.result import ParameterDensity, Result
 
 BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#999999"
 LEVELS = (0.95, 0.68)
 """Posterior mass inside the contours of a corner plot."""
+GRID = 48
+"""Points per side of a pair's density."""
 
 
 def plot_corner(result: "Result", *, truths: ArrayLike | None = None, points: bool = True) -> Figure:
@@ -46,7 +50,9 @@ def plot_corner(result: "Result", *, truths: ArrayLike | None = None, points: bo
                 axis.set_ylim(bottom=0)
                 axis.set_yticks([])
             else:
-                _draw_pair(axis, samples[:, [column, row]], ranges[column], ranges[row])
+                _draw_pair(
+                    axis, result.marginal([result.names[column], result.names[row]]), ranges[column], ranges[row]
+                )
                 if points:
                     axis.plot(*result.observations.x[:, [column, row]].T, ".", color="k", ms=2, alpha=0.5)
                 axis.set_ylim(*ranges[row])
@@ -61,16 +67,16 @@ def plot_corner(result: "Result", *, truths: ArrayLike | None = None, points: bo
     return figure
 
 
-def _label(axis: "object", row: int, column: int, d: int, names: tuple[str, ...]) -> None:
+def _label(axis: "Axes", row: int, column: int, d: int, names: tuple[str, ...]) -> None:
     """Name the outer axes and hide the inner ticks."""
     if row == d - 1:
-        axis.set_xlabel(names[column])  # type: ignore[attr-defined]
+        axis.set_xlabel(names[column])
     else:
-        axis.set_xticklabels([])  # type: ignore[attr-defined]
+        axis.set_xticklabels([])
     if column == 0 and row > 0:
-        axis.set_ylabel(names[row])  # type: ignore[attr-defined]
+        axis.set_ylabel(names[row])
     elif row != column:
-        axis.set_yticklabels([])  # type: ignore[attr-defined]
+        axis.set_yticklabels([])
 
 
 def _range(values: FloatArray) -> tuple[float, float]:
@@ -80,17 +86,17 @@ def _range(values: FloatArray) -> tuple[float, float]:
     return float(low - margin), float(high + margin)
 
 
-def _draw_pair(axis: "object", pairs: FloatArray, x_range: tuple[float, float], y_range: tuple[float, float]) -> None:
-    """Fill the contours that hold 68 % and 95 % of the samples, on a smoothed histogram."""
-    from scipy.ndimage import gaussian_filter
-
-    counts, x_edges, y_edges = np.histogram2d(pairs[:, 0], pairs[:, 1], bins=60, range=[x_range, y_range])
-    density = gaussian_filter(counts, 2.0)
-    ordered = np.sort(density.ravel())[::-1]
+def _draw_pair(
+    axis: "Axes", density: "ParameterDensity", x_range: tuple[float, float], y_range: tuple[float, float]
+) -> None:
+    """Fill the contours that hold 68 % and 95 % of the mass."""
+    x, y = np.linspace(*x_range, GRID), np.linspace(*y_range, GRID)
+    points = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)
+    values = np.maximum(np.nan_to_num(density.pdf(points)), 0.0)
+    ordered = np.sort(values)[::-1]
     mass = np.cumsum(ordered) / ordered.sum()
     levels = np.unique([ordered[np.searchsorted(mass, level)] for level in LEVELS] + [ordered[0] * 1.001])
-    centres = 0.5 * (x_edges[1:] + x_edges[:-1]), 0.5 * (y_edges[1:] + y_edges[:-1])
-    axis.contourf(*centres, density.T, levels=levels, colors=["#9ecae1", "#3182bd"][: len(levels) - 1])  # type: ignore[attr-defined]
+    axis.contourf(x, y, values.reshape(GRID, GRID), levels=levels, colors=["#9ecae1", "#3182bd"][: len(levels) - 1])
 
 
 def plot_run(result: "Result", *, truth: float | None = None) -> Figure:

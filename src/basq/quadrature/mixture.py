@@ -171,12 +171,13 @@ class SignedMixture:
         return np.where(levels == 0.0, -np.inf, np.where(levels == 1.0, np.inf, t))
 
     def _grid(self, n: int = 2001) -> FloatArray:
-        """Grid that holds all but 1e-12 of a one-dimensional mixture."""
+        """Grid that holds a one-dimensional mixture up to rounding."""
         mean, cov = self.moments()
         centre, reach = float(mean[0]), 10.0 * float(np.sqrt(max(cov[0, 0], 1e-300)))
-        for _ in range(60):
+        rounding = 1e-10 + 1e-14 / self.acceptance  # signed weights cancel to one
+        for _ in range(10):
             below, above = self.cdf([centre - reach, centre + reach])
-            if below <= 1e-12 and above >= 1.0 - 1e-12:
+            if below <= rounding and above >= 1.0 - rounding:
                 break
             reach *= 1.5
         return np.linspace(centre - reach, centre + reach, n)

@@ -1,0 +1,63 @@
+"""Shared parts of the studies: a resumable table of runs."""
+
+import csv
+import json
+from collections.abc import Callable, Iterable
+from concurrent.futures import as_completed
+from pathlib import Path
+from typing import Any
+
+from loky import get_reusable_executor
+from tqdm import tqdm
+
+Row = dict[str, Any]
+
+
+def run_all(work: Callable[..., Row], tasks: Iterable[Row], path: Path, *, jobs: int, restart: bool) -> list[Row]:
+    """Run ``work(**task)`` for every task that the CSV file does not hold yet, and return all their rows.
+
+    A row is written as soon as it is known, so a study that was stopped goes on where it was.
+    """
+    tasks = list(tasks)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if restart and path.exists():
+        path.unlink()
+    done = _read(path)
+    keys = list(tasks[0])
+    have = {_key(row, keys) for row in done}
+    todo = [t for t in tasks if _key(t, keys) not in have]
+    executor = get_reusable_executor(max_workers=jobs, timeout=600, env={"OMP_NUM_THREADS": "1"})
+    futures = [executor.submit(work, **t) for t in todo]
+    for future in tqdm(as_completed(futures), total=len(todo), unit="run"):
+        row = future.result()
+        done.append(row)
+        _append(path, row)
+    wanted = {_key(t, keys) for t in tasks}
+    return [row for row in done if _key(row, keys) in wanted]
+
+
+def _key(row: Row, keys: list[str]) -> str:
+    return json.dumps([str(row[k]) for k in keys])
+
+
+def _read(path: Path) -> list[Row]:
+    if not path.exists():
+        return []
+    with path.open(newline="") as file:
+        return [{k: _number(v) for k, v in row.items()} for row in csv.DictReader(file)]
+
+
+def _number(text: str) -> Any:
+    try:
+        return json.loads(text.replace("nan", "NaN").replace("inf", "Infinity"))
+    except ValueError:
+        return text
+
+
+def _append(path: Path, row: Row) -> None:
+    new = not path.exists()
+    with path.open("a", newline="") as file:
+        writer = csv.DictWriter(file, row)
+        if new:
+            writer.writeheader()
+        writer.writerow(row)
