@@ -38,7 +38,8 @@ def differences(function, at, step=1e-3):
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("constant_mean", [False, True])
 @pytest.mark.parametrize("noise", [1e-3, None])
-def test_gradient(name, constant_mean, noise):
+@pytest.mark.parametrize("known", [0.0, np.linspace(0.0, 0.1, 25)], ids=["exact", "noisy"])
+def test_gradient(name, constant_mean, noise, known):
     x, y = data()
     kernel = make_kernel(name, 2)
     prior = Hyperprior.weak(kernel, 2, float(np.mean(y**2)))
@@ -48,7 +49,9 @@ def test_gradient(name, constant_mean, noise):
         theta = np.append(theta, np.log(0.02))
 
     def objective(t):
-        return negative_log_posterior(t, x, y, kernel, prior, constant_mean=constant_mean, noise=noise)
+        return negative_log_posterior(
+            t, x, y, kernel, prior, constant_mean=constant_mean, noise=noise, known_noise=known
+        )
 
     _, gradient = objective(theta)
     numerical = differences(lambda t: objective(t)[0], theta)
@@ -124,6 +127,13 @@ def test_noise_is_relative_to_the_kernel_variance():
     np.testing.assert_allclose(gp.noise, 1e-3 * gp.kernel.variance, rtol=1e-12)
 
 
+def test_known_noise_is_added():
+    x, y = data()
+    known = np.linspace(0.0, 0.1, len(x))
+    gp = fit(x, y, make_kernel("rbf", 2), noise=1e-3, known_noise=known)
+    np.testing.assert_allclose(gp.noise, 1e-3 * gp.kernel.variance + known, rtol=1e-12)
+
+
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("constant_mean", [False, True])
 def test_two_points_do_not_collapse_the_lengthscale(name, constant_mean):
@@ -189,9 +199,42 @@ def test_scaling_the_data_scales_the_fit(factor):
 def test_a_given_hyperprior_is_used():
     x, y = data()
     start = make_kernel("rbf", 2)
-    tight = Hyperprior(np.log([0.3, 3.0, 1.0]), np.full(3, 1e-3))
-    gp = fit(x, y, start, noise=1e-3, hyperprior=tight)
+    centre, sd = np.log([0.3, 3.0, 1.0]), np.full(3, 1e-3)
+    gp = fit(x, y, start, noise=1e-3, hyperprior=Hyperprior(centre, sd, centre - 1.0, centre + 1.0))
     np.testing.assert_allclose(gp.kernel.lengthscale, [0.3, 3.0], rtol=0.02)
+
+
+def test_bounds_hold_and_an_infinite_spread_is_flat():
+    x, y = data()
+    start = make_kernel("rbf", 2)
+    lower, upper = np.log([0.1, 0.1, 0.1]), np.log([0.4, 0.5, 100.0])
+    prior = Hyperprior(np.zeros(3), np.full(3, np.inf), lower, upper)
+    gp = fit(x, y, start, noise=1e-3, hyperprior=prior)
+    np.testing.assert_allclose(gp.kernel.lengthscale, [0.4, 0.5], rtol=1e-10)
+    theta = start.theta + 0.1
+    value, _ = negative_log_posterior(theta, x, y, start, prior, constant_mean=False, noise=1e-3)
+    current = start.with_theta(theta)
+    expected = GP.condition(x, y, current, noise=1e-3 * current.variance).log_marginal_likelihood
+    assert value == pytest.approx(-expected, rel=1e-9)
+
+
+def test_the_best_of_several_starts_wins():
+    # a short wave and a long one: either lengthscale is a local optimum
+    x = np.linspace(-3.0, 3.0, 25)[:, None]
+    y = np.sin(9.0 * x[:, 0]) + 0.4 * x[:, 0]
+    starts = [make_kernel("rbf", 1, lengthscale=s) for s in (5.0, 0.2)]
+    prior = Hyperprior.weak(starts[0], 1, float(np.mean(y**2)))
+
+    def objective(gp):
+        relative = gp.noise[0] / gp.kernel.variance
+        theta = np.append(gp.kernel.theta, np.log(relative))
+        return negative_log_posterior(theta, x, y, gp.kernel, prior, constant_mean=False, noise=None)[0]
+
+    alone = [objective(fit(x, y, k, noise=None)) for k in starts]
+    assert abs(alone[0] - alone[1]) > 1.0
+    for first, second in (starts, starts[::-1]):
+        together = objective(fit(x, y, first, noise=None, other_starts=[second]))
+        assert together == pytest.approx(min(alone), abs=1e-3)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -105,6 +105,28 @@ class TestMixture:
         assert not np.array_equal(first, other)
         assert mixture.sample(0, np.random.default_rng(0)).shape == (0, mixture.n_dim)
 
+    def test_quasi_samples(self, mixture):
+        n = 4096
+        x = mixture.sample_quasi(n, np.random.default_rng(6))
+        assert x.shape == (n, mixture.n_dim)
+        mean = mixture.weights @ mixture.means
+        assert (np.abs(x.mean(axis=0) - mean) < 0.5 * np.sqrt(np.diag(mixture.cov) / n)).all()
+        np.testing.assert_allclose(np.cov(x.T).reshape(mixture.cov.shape), mixture.cov, rtol=0.02, atol=0.02)
+        for i in range(mixture.n_dim):
+
+            def cdf(t, i=i):
+                sd = np.sqrt(mixture.covs[:, i, i])
+                return stats.norm.cdf((t[:, None] - mixture.means[:, i]) / sd) @ mixture.weights
+
+            assert stats.kstest(x[:, i], cdf).statistic < 0.5 / np.sqrt(n)
+
+    @pytest.mark.parametrize("n", [1, 3, 100])
+    def test_any_number_of_quasi_samples(self, mixture, n):
+        first, second = (mixture.sample_quasi(n, np.random.default_rng(7)) for _ in range(2))
+        assert first.shape == (n, mixture.n_dim)
+        np.testing.assert_array_equal(first, second)
+        assert np.isfinite(first).all()
+
 
 def test_standard():
     mixture = GaussianMixture.standard(3)

@@ -10,6 +10,7 @@ from basq.errors import InputError
 from basq.gaussians import GaussianMixture
 from basq.quadrature.evidence import closed_form_evidence
 from basq.quadrature.mixture import MIN_ACCEPTANCE
+from basq.quadrature.moves import metropolis
 from basq.quadrature.posterior import closed_form_posterior
 from basq.surrogate.gp import GP
 from basq.surrogate.kernels import Stationary, make_kernel
@@ -448,6 +449,19 @@ def test_few_samples(path, n):
     x = posterior.sample(n, np.random.default_rng(10))
     assert x.shape == (n, 2)
     assert np.isfinite(x).all()
+
+
+@pytest.mark.parametrize("n", [2, 40])
+def test_moves_leave_the_density_alone(n):
+    # members that move at the same time, by each other's differences, would contract a small population
+    rng, repeats = np.random.default_rng(0), 4000 // n
+
+    def log_density(x):
+        return -0.5 * (x * x).sum(axis=1)
+
+    x = np.concatenate([metropolis(log_density, rng.standard_normal((n, 1)), np.eye(1), rng) for _ in range(repeats)])
+    assert x.var() == pytest.approx(1.0, abs=4.0 * np.sqrt(2.0 / len(x)))
+    assert stats.kstest(x[:, 0], stats.norm.cdf).pvalue > 1e-3
 
 
 def test_acceptance_is_what_rejection_has():

@@ -12,7 +12,7 @@ from basq.errors import InputError
 from basq.evaluation.call import Call
 from basq.evaluation.pool import Mapper, evaluator
 from basq.loop import State, run
-from basq.method import Method
+from basq.method import Fit, Method, Posterior
 from basq.observations import Observations
 from basq.paper import Paper
 from basq.prior import Prior, as_prior
@@ -109,13 +109,30 @@ def infer(
     stopping = Stopping(dlogz, budget, max_time)
     if len(known) >= budget:
         raise InputError(f"max_evals={budget} leaves no call after the {len(known)} given evaluations.")
-    rng = np.random.default_rng(seed)
+    if callback is not None and not callable(callback):
+        raise InputError(f"callback={callback!r}: give a function that takes the state, or None.")
+    rng = _generator(seed)
     with evaluator(call, pool) as evaluate, _progress_bar(budget, len(known), progress) as show:
         for state in run(space, chosen, evaluate, stopping, batch_size=batch_size, known=known, rng=rng):
             show(state)
             if callback is not None:
                 callback(state)
     return _result(space, state)
+
+
+def _generator(seed: Any) -> np.random.Generator:
+    try:
+        return np.random.default_rng(seed)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"seed={seed!r}: give a non-negative integer, a Generator, or None.") from error
+
+
+def _posterior(fitted: Fit) -> Posterior | None:
+    """Return the posterior, or None: a run that found no mass still has calls and a message worth giving back."""
+    try:
+        return fitted.posterior
+    except InputError:
+        return None
 
 
 def _result(prior: Prior, state: State) -> Result:
@@ -128,7 +145,7 @@ def _result(prior: Prior, state: State) -> Result:
         prior,
         state.observations,
         state.history,
-        fitted.posterior,
+        _posterior(fitted),
     )
 
 
@@ -164,7 +181,10 @@ def _known(evaluations: tuple[Any, Any] | None, prior: Prior) -> Observations:
         return empty
     if not isinstance(evaluations, Sequence) or len(evaluations) != 2:
         raise InputError("evaluations must be a pair (x, log_likelihood) of shapes (n, d) and (n,).")
-    x, values = np.array(evaluations[0], dtype=float), np.array(evaluations[1], dtype=float)
+    try:
+        x, values = np.array(evaluations[0], dtype=float), np.array(evaluations[1], dtype=float)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"evaluations must be numbers of shapes (n, {prior.n_dim}) and (n,): {error}.") from error
     if x.ndim != 2 or x.shape[1] != prior.n_dim or values.shape != (len(x),):
         raise InputError(
             f"evaluations have shapes {x.shape} and {values.shape}; allowed are (n, {prior.n_dim}) and (n,)."

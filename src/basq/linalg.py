@@ -11,7 +11,7 @@ from basq.errors import FitError
 from basq.types import FloatArray
 
 JITTERS = (0.0, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4)
-"""Jitter tried in turn, relative to the mean of the diagonal."""
+"""Jitter tried in turn, relative to the scale of the matrix."""
 
 SMALL = 1000
 """Observations up to which one BLAS thread is faster than several, whose hand-over costs more than they save."""
@@ -24,13 +24,16 @@ def blas_threads(n: int) -> Iterator[None]:
         yield
 
 
-def cholesky(a: FloatArray) -> tuple[FloatArray, float]:
+def cholesky(a: FloatArray, scale: float | None = None) -> tuple[FloatArray, float]:
     """Factorise a symmetric matrix, with the least jitter that works.
 
     Parameters
     ----------
     a : (n, n) array
         Symmetric, positive definite up to rounding. Not modified.
+    scale : float, optional
+        What the jitter is relative to; the mean of the diagonal by default. A Schur complement, whose diagonal may
+        be all rounding, needs the scale of the matrix that it came from.
 
     Returns
     -------
@@ -46,7 +49,8 @@ def cholesky(a: FloatArray) -> tuple[FloatArray, float]:
     """
     if not np.isfinite(a).all():
         raise FitError("Cholesky of a matrix with NaN or inf entries.")
-    scale = float(np.mean(np.diag(a))) if len(a) else 1.0
+    if scale is None:
+        scale = float(np.mean(np.diag(a))) if len(a) else 1.0
     diagonal = np.diag_indices(len(a))
     for relative in JITTERS:
         b = np.array(a, order="F")

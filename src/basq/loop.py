@@ -87,9 +87,9 @@ def initial_design(
     prior: Prior, method: Method[Any], batch_size: int, max_evals: int, n_known: int, rng: np.random.Generator
 ) -> Batch:
     """Spread the first points evenly over the prior; none if enough values were given."""
-    size = max(batch_size, method.initial_size(prior.n_dim))
     if n_known >= method.initial_size(prior.n_dim):
-        size = 0
+        return Batch(np.empty((0, prior.n_dim)))
+    size = max(batch_size, method.initial_size(prior.n_dim))
     return Batch(prior.measure.sample_quasi(min(size, max_evals - n_known), rng))
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from basq.types import FloatArray
+from basq.types import FloatArray, IntArray
 
 
 @dataclass(frozen=True)
@@ -21,6 +21,8 @@ class Observations:
         −inf where the likelihood is zero.
     log_weight : (n,) array
         Prior over measure at the points; zero except for a prior known by its density.
+    noise : (n,) array
+        Standard deviation of each value of a noisy likelihood; zero where it is exact.
     batch : (n,) int array
         Which batch each point came with; 0 is the initial design.
     """
@@ -29,12 +31,13 @@ class Observations:
     u: FloatArray
     log_likelihood: FloatArray
     log_weight: FloatArray
-    batch: np.ndarray
+    noise: FloatArray
+    batch: IntArray
 
     @classmethod
     def empty(cls, n_dim: int) -> "Observations":
         none = np.empty((0, n_dim))
-        return cls(none, none, np.empty(0), np.empty(0), np.empty(0, dtype=int))
+        return cls(none, none, np.empty(0), np.empty(0), np.empty(0), np.empty(0, dtype=np.intp))
 
     def __len__(self) -> int:
         return len(self.log_likelihood)
@@ -45,7 +48,12 @@ class Observations:
         return self.log_likelihood + self.log_weight
 
     def append(
-        self, x: FloatArray, u: FloatArray, log_likelihood: FloatArray, log_weight: FloatArray
+        self,
+        x: FloatArray,
+        u: FloatArray,
+        log_likelihood: FloatArray,
+        log_weight: FloatArray,
+        noise: FloatArray | float = 0.0,
     ) -> "Observations":
         """Return these and one more batch."""
         number = int(self.batch.max()) + 1 if len(self) else 0
@@ -54,5 +62,6 @@ class Observations:
             np.concatenate([self.u, u]),
             np.concatenate([self.log_likelihood, log_likelihood]),
             np.concatenate([self.log_weight, log_weight]),
+            np.concatenate([self.noise, np.broadcast_to(noise, len(x))]),
             np.concatenate([self.batch, np.full(len(x), number)]),
         )

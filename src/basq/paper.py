@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, get_args
+from numbers import Integral, Real
+from typing import Any, Literal, TypeGuard, get_args
 
 import numpy as np
 from scipy.special import logsumexp
@@ -21,7 +22,7 @@ from basq.selection.nystrom import Features, TestFunctions, fourier_features, ny
 from basq.selection.proposal import Candidates, ProposalName, propose, resample
 from basq.selection.recombination import recombine
 from basq.selection.target import Target
-from basq.surrogate.fit import fit
+from basq.surrogate.fit import fit, profiled_mean
 from basq.surrogate.gp import GP
 from basq.surrogate.kernels import Kernel, KernelName, make_kernel
 from basq.surrogate.models import Bbq, Surrogate, Vanilla, Wsabi, log_difference
@@ -37,8 +38,25 @@ MIN_CANDIDATES, MIN_NYSTROM = 20_000, 200
 MAX_CANDIDATES, MAX_NYSTROM = 200_000, 2_000
 SHIFT = 0.01
 """BBQ's γ, relative to the largest likelihood seen (Osborne et al. 2012 use a hundredth)."""
+INITIAL_NOISE = 1e-4
+"""Relative noise variance where it would be learned, but hyperparameters are not updated."""
 N_EMPIRICAL = 2**14
 """Points of the empirical measure where no closed form exists."""
+
+
+@dataclass(frozen=True)
+class SurrogateDensity:
+    """Log posterior density of a surrogate in standard space, (m, d) -> (m,); a class, so that it can be pickled."""
+
+    surrogate: Surrogate
+    measure: GaussianMixture
+    log_z: float
+
+    def __call__(self, u: FloatArray) -> FloatArray:
+        mean = self.surrogate.mean(self.surrogate.gp.predict(u))
+        log_mean = np.log(mean, out=np.full_like(mean, -np.inf), where=mean > 0)
+        out: FloatArray = log_mean + self.measure.log_pdf(u) - self.log_z
+        return out
 
 
 @dataclass(frozen=True)
@@ -51,6 +69,7 @@ class PaperFit:
         Of the likelihood scaled by exp(−log_scale), over ``measure`` in standard space.
     measure : GaussianMixture
     log_scale : float
+        −inf while every value seen is zero.
     points : (N, d) array
         Empirical measure; used only where no closed form exists.
     seed : int
@@ -73,25 +92,22 @@ class PaperFit:
 
     @property
     def log_evidence(self) -> float:
-        return self.evidence.log_mean
+        """Log E[Z]; −inf while every value seen is zero, NaN where the surrogate integrates to less than zero."""
+        return -np.inf if self.log_scale == -np.inf else self.evidence.log_mean
 
     @property
     def log_evidence_std(self) -> float:
-        return self.evidence.log_std
+        return np.inf if self.log_scale == -np.inf else self.evidence.log_std
 
     @cached_property
     def posterior(self) -> Posterior:
         """The posterior in standard space."""
+        if self.log_scale == -np.inf:
+            raise InputError("Every likelihood value so far is zero (−inf): there is no posterior yet.")
         if has_closed_form(self.surrogate):
             return closed_form_posterior(self.surrogate, self.measure)
         log_z = float(np.log(max(self.evidence.scaled_mean, 1e-300)))
-
-        def log_density(u: FloatArray) -> FloatArray:
-            mean = self.surrogate.mean(self.surrogate.gp.predict(u))
-            log_mean = np.log(mean, out=np.full_like(mean, -np.inf), where=mean > 0)
-            out: FloatArray = log_mean + self.measure.log_pdf(u) - log_z
-            return out
-
+        log_density = SurrogateDensity(self.surrogate, self.measure, log_z)
         log_w = log_density(self.points) - self.measure.log_pdf(self.points)
         if not np.isfinite(logsumexp(log_w)):
             raise InputError("The surrogate's likelihood is nowhere positive: there is no posterior yet.")
@@ -99,11 +115,13 @@ class PaperFit:
 
     def converged(self, dlogz: float) -> tuple[bool, str]:
         """Apply the paper's criterion, var[Z|y] below a threshold, on the scale of log Z."""
+        if self.log_scale == -np.inf:
+            return False, "every likelihood value so far is zero (−inf)"
         if not np.isfinite(self.log_evidence):
             return False, "the surrogate's evidence is not positive"
-        if self.log_evidence_std <= dlogz:
+        if self.log_evidence_std <= dlogz and dlogz > 0.0:  # a variance clipped at zero is no reason to stop at 0
             return True, f"the surrogate's sd of log Z, {self.log_evidence_std:.3g}, is below dlogz = {dlogz:g}"
-        return False, f"the surrogate's sd of log Z, {self.log_evidence_std:.3g}, is above dlogz = {dlogz:g}"
+        return False, f"the surrogate's sd of log Z, {self.log_evidence_std:.3g}, is not below dlogz = {dlogz:g}"
 
 
 @dataclass(frozen=True)
@@ -169,14 +187,20 @@ class Paper:
             if getattr(self, name) not in get_args(options):
                 allowed = ", ".join(map(repr, get_args(options)))
                 raise InputError(f"Paper({name}={getattr(self, name)!r}): allowed are {allowed}.")
-        if not 0.0 <= self.r <= 1.0:
+        for name in ("factorised", "proper", "update_kernel"):
+            if not isinstance(getattr(self, name), bool):
+                raise InputError(f"Paper({name}={getattr(self, name)!r}): allowed are True and False.")
+        if not (_is_real(self.r) and 0.0 <= self.r <= 1.0):
             raise InputError(f"Paper(r={self.r!r}): r is a share and must lie in [0, 1].")
         for name in ("n_candidates", "n_nystrom"):
             value = getattr(self, name)
-            if value != "auto" and (isinstance(value, bool) or not isinstance(value, int) or value < 2):
+            if value != "auto" and not (isinstance(value, Integral) and _is_real(value) and value >= 2):
                 raise InputError(f"Paper({name}={value!r}): give an integer of at least 2, or 'auto'.")
-        if self.noise != "fit" and not (isinstance(self.noise, float | int) and self.noise >= 0.0):
+        if self.noise != "fit" and not (_is_real(self.noise) and 0.0 <= self.noise < np.inf):
             raise InputError(f"Paper(noise={self.noise!r}): give a non-negative number, or 'fit'.")
+        self._check_combinations()
+
+    def _check_combinations(self) -> None:
         if self.model == "bbq" and self.kernel not in ("rbf", "rbf-iso"):
             raise InputError(f"Paper(model='bbq', kernel={self.kernel!r}): BBQ needs an RBF kernel.")
         if self.test_functions == "fourier" and self.kernel == "polynomial":
@@ -202,8 +226,8 @@ class Paper:
         """Fit the surrogate to everything seen."""
         log_values = observations.log_values
         finite = log_values[np.isfinite(log_values)]
-        log_scale = float(finite.max()) if len(finite) else 0.0
-        values = np.exp(log_values - log_scale)
+        log_scale = float(finite.max()) if len(finite) else -np.inf
+        values = np.exp(log_values - log_scale) if len(finite) else np.zeros(len(log_values))
         surrogate = self._surrogate(observations.u, values, prior.measure, previous, rng)
         closed = has_closed_form(surrogate)
         points = np.empty((0, prior.n_dim)) if closed else prior.measure.sample_quasi(N_EMPIRICAL, rng)
@@ -240,9 +264,11 @@ class Paper:
         kernel: Kernel = make_kernel(self.kernel, u.shape[1], lengthscale=np.sqrt(u.shape[1]), variance=spread)
         if previous is not None:
             kernel = previous.kernel
-        relative = None if self.noise == "fit" else float(self.noise)
-        steps = 60 if self.update_kernel else 0
-        return fit(u, y, kernel, constant_mean=self.mean == "constant", noise=relative, max_steps=steps)
+        constant, relative = self.mean == "constant", None if self.noise == "fit" else float(self.noise)
+        if self.update_kernel:
+            return fit(u, y, kernel, constant_mean=constant, noise=relative)
+        gp = GP.condition(u, y, kernel, noise=kernel.variance * (INITIAL_NOISE if relative is None else relative))
+        return replace(gp, mean=profiled_mean(gp.factor, y, kernel.variance)[0]) if constant else gp
 
     # --- Algorithm 1, lines 4-10: choose the next batch -----------------------------------------------------------
 
@@ -290,12 +316,20 @@ class Paper:
         M = ratio · M_min, N = ratio/3 · N_min; never below the minimum, nor above what is worth its memory.
         """
         least_m = max(MIN_NYSTROM, 2 * batch_size)
-        m = min(round(max(1.0, cost_ratio) * least_m), MAX_NYSTROM) if self.n_nystrom == "auto" else self.n_nystrom
+        m = _grown(least_m, cost_ratio, MAX_NYSTROM) if self.n_nystrom == "auto" else self.n_nystrom
         least_n = max(MIN_CANDIDATES, 10 * m)
-        n = min(round(max(1.0, cost_ratio / 3.0) * least_n), MAX_CANDIDATES)
-        if self.n_candidates != "auto":
-            n = self.n_candidates
+        n = _grown(least_n, cost_ratio / 3.0, MAX_CANDIDATES) if self.n_candidates == "auto" else self.n_candidates
         return n, max(m, batch_size)
+
+
+def _grown(least: int, factor: float, most: int) -> int:
+    """Let a size grow by a factor up to a limit, but never shrink below its minimum."""
+    return max(least, round(min(factor * least, most)))
+
+
+def _is_real(value: object) -> TypeGuard[float]:
+    """Whether a value is a number; a bool is not."""
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def _fill(

@@ -70,15 +70,23 @@ class ParameterDensity:
         if self.prior is None or len(self.dims) > 1:
             return self.density.cdf(points)
         low, high = self.prior.bounds[self.dims[0]]
-        u = self.prior.coordinate_to_standard(self.dims[0], np.clip(points, low, high))
-        return np.where(points <= low, 0.0, np.where(points >= high, 1.0, self.density.cdf(u)))
+        below = self.density.cdf(self.prior.coordinate_to_standard(self.dims[0], np.clip(points, low, high)))
+        inside = 1.0 - below if self._falls else below
+        return np.where(points <= low, 0.0, np.where(points >= high, 1.0, inside))
 
     def ppf(self, q: ArrayLike) -> FloatArray:
         """Quantiles of a single parameter at levels q (k,)."""
-        values = self.density.ppf(q)
-        if self.prior is None:
-            return values
+        if self.prior is None or len(self.dims) > 1:
+            return self.density.ppf(q)
+        values = self.density.ppf(1.0 - np.asarray(q, dtype=float) if self._falls else q)
         return self.prior.coordinate_from_standard(self.dims[0], np.clip(values, -8.0, 8.0))
+
+    @property
+    def _falls(self) -> bool:
+        """Whether a unit-cube transform turns the parameter round: large where the standard coordinate is small."""
+        assert self.prior is not None
+        low, high = self.prior.coordinate_from_standard(self.dims[0], np.array([-1.0, 1.0]))
+        return bool(high < low)
 
     def sample(self, n: int, seed: Any = None) -> FloatArray:
         """Draw n equal-weight points: (n, d)."""
@@ -114,8 +122,8 @@ class Result:
         Every evaluated point with its value.
     history : tuple of Record
         One entry a batch.
-    standard_posterior : Posterior
-        The posterior in standard space.
+    standard_posterior : Posterior or None
+        The posterior in standard space; None if the run found no mass, as ``message`` says.
     """
 
     log_evidence: float
@@ -125,7 +133,7 @@ class Result:
     prior: Prior
     observations: Observations
     history: tuple[Record, ...]
-    standard_posterior: Posterior
+    standard_posterior: Posterior | None
 
     @property
     def logz(self) -> float:
@@ -147,12 +155,17 @@ class Result:
     def names(self) -> tuple[str, ...]:
         return self.prior.names
 
+    @property
+    def _standard(self) -> Posterior:
+        """The posterior in standard space, or an error that says why there is none."""
+        if self.standard_posterior is None:
+            raise InputError(f"This result has no posterior. {self.message}")
+        return self.standard_posterior
+
     @cached_property
     def _posterior(self) -> Posterior:
         """In the user's parameters for an affine prior, in standard space otherwise."""
-        if self.prior.affine is None:
-            return self.standard_posterior
-        return self.standard_posterior.affine(*self.prior.affine)
+        return self._standard if self.prior.affine is None else self._standard.affine(*self.prior.affine)
 
     @property
     def _map(self) -> Prior | None:
@@ -163,7 +176,7 @@ class Result:
         points = np.atleast_2d(np.asarray(x, dtype=float))
         if self._map is not None and not self.prior.is_separable:
             u = self.prior.to_standard(points)  # says why a coupled transform has no density
-            return self.standard_posterior.log_pdf(u) - self.prior.log_jacobian(u)
+            return self._standard.log_pdf(u) - self.prior.log_jacobian(u)
         full = ParameterDensity(self.names, self._posterior, self._map, tuple(range(self.prior.n_dim)))  # type: ignore[arg-type]
         return full.log_pdf(points)
 
@@ -171,11 +184,13 @@ class Result:
         """Draw n equal-weight posterior samples: (n, d)."""
         if n < 1 or n != int(n):
             raise InputError(f"sample({n!r}): give a positive whole number.")
-        return self.prior.from_standard(self.standard_posterior.sample(int(n), np.random.default_rng(seed)))
+        return self.prior.from_standard(self._standard.sample(int(n), np.random.default_rng(seed)))
 
     def marginal(self, names: str | Iterable[str]) -> ParameterDensity:
         """Posterior density of one or several parameters, by name."""
         dims = self.prior.index(names)
+        if not dims or len(set(dims)) < len(dims):
+            raise InputError(f"marginal({names!r}): give one or several different names out of {self.names}.")
         chosen = tuple(self.names[i] for i in dims)
         if self._map is not None and not self.prior.is_separable:
             points = self._samples[:, dims]
@@ -221,22 +236,28 @@ class Result:
             return self._posterior.moments()
         if not self.prior.is_separable:
             return self._samples.mean(axis=0), np.atleast_2d(np.cov(self._samples.T))
-        means, sds = np.empty(self.prior.n_dim), np.empty(self.prior.n_dim)
-        for i in range(self.prior.n_dim):
-            density = self.standard_posterior.marginal([i])
-            centre, spread = density.moments()
-            sd = float(np.sqrt(max(spread[0, 0], 1e-300)))
-            u = np.clip(centre[0] + sd * np.linspace(-9.0, 9.0, 1201), -8.0, 8.0)
-            x = self.prior.coordinate_from_standard(i, u)
-            weight = np.maximum(density.pdf(u), 0.0) * np.gradient(u)
-            weight /= weight.sum()
-            means[i] = weight @ x
-            sds[i] = np.sqrt(weight @ (x - means[i]) ** 2)
+        means, sds = np.array([self._coordinate_moments(i) for i in range(self.prior.n_dim)]).T
         correlation = np.atleast_2d(np.corrcoef(self._samples.T))
         return means, correlation * np.outer(sds, sds)
 
+    def _coordinate_moments(self, i: int) -> tuple[float, float]:
+        """Mean and standard deviation of one parameter of a separable prior."""
+        density = self._standard.marginal([i])
+        centre, spread = density.moments()
+        # a surrogate that goes negative can have a negative "variance": then look everywhere
+        sd = float(np.sqrt(spread[0, 0])) if spread[0, 0] > 0.0 else 8.0
+        u = np.clip(centre[0] + sd * np.linspace(-9.0, 9.0, 1201), -8.0, 8.0)
+        weight = np.maximum(density.pdf(u), 0.0) * np.gradient(u)
+        if weight.sum() <= 0.0:
+            return float(self._samples[:, i].mean()), float(self._samples[:, i].std())
+        x = self.prior.coordinate_from_standard(i, u)
+        mean = float(weight @ x / weight.sum())
+        return mean, float(np.sqrt(weight @ (x - mean) ** 2 / weight.sum()))
+
     def summary(self) -> str:
         """Return a table of the posterior, one line per parameter."""
+        if self.standard_posterior is None:
+            return f"no posterior over {', '.join(self.names)}"
         width = max(9, *(len(n) for n in self.names))
         lines = [f"{'parameter':<{width}}  {'mean':>11} {'sd':>11} {'2.5%':>11} {'50%':>11} {'97.5%':>11}"]
         sds = np.sqrt(np.diag(self.cov))

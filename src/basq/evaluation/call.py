@@ -36,11 +36,11 @@ class Call:
 
     def one(self, x: FloatArray) -> float:
         """Evaluate a single point (d,)."""
-        return _as_float(self.function(self._form(x)), x)
+        return _as_float(self._evaluate(x, f"x = {x.tolist()}"), x)
 
     def many(self, x: FloatArray) -> FloatArray:
         """Evaluate a whole batch (n, d) in one call of a vectorised function: (n,)."""
-        values = self.function(self._form(x))
+        values = self._evaluate(x, f"a batch of {len(x)} points")
         try:
             out = np.asarray(values, dtype=float)
         except (TypeError, ValueError) as error:
@@ -53,6 +53,13 @@ class Call:
                 f"it must return shape ({len(x)},)."
             )
         return np.array([_checked(v, row) for v, row in zip(out, x, strict=True)])
+
+    def _evaluate(self, x: FloatArray, where: str) -> Any:
+        """Call the function; whatever it raises becomes one error that says where."""
+        try:
+            return self.function(self._form(x))
+        except Exception as error:
+            raise EvaluationError(f"log_likelihood raised {type(error).__name__}: {error} at {where}.") from error
 
     def _form(self, x: FloatArray) -> Any:
         """Return a fresh copy in the form the function takes, so that it may overwrite what it gets."""

@@ -36,12 +36,12 @@ def evaluator(call: Call, pool: int | Mapper | None) -> Iterator[Evaluate]:
         yield call.many
     elif pool is None:
         yield lambda x: np.array([call.one(row) for row in x])
-    elif isinstance(pool, int) and not isinstance(pool, bool):
+    elif isinstance(pool, int | np.integer) and not isinstance(pool, bool):
         if pool < 1:
             raise InputError(f"pool={pool}: give at least one worker process, or None to stay in this one.")
         from loky import ProcessPoolExecutor
 
-        with ProcessPoolExecutor(max_workers=pool, env={"OMP_NUM_THREADS": "1"}) as executor:
+        with ProcessPoolExecutor(max_workers=int(pool), env={"OMP_NUM_THREADS": "1"}) as executor:
             yield lambda x: np.array(list(executor.map(call.one, x)))
     elif hasattr(pool, "map"):
         yield lambda x: np.array(list(pool.map(call.one, list(x))))

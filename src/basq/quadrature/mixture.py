@@ -82,9 +82,10 @@ class Group:
         sd = np.sqrt(self.cov[0, 0])
         return np.array([float(w @ ndtr((s - means) / sd)) for s in t])
 
-    def raw_moments(self) -> tuple[float, FloatArray, FloatArray]:
-        """Total weight, Σ w E[x] and Σ w E[x xᵀ]."""
-        w, l_, r = self.weights, self.left, self.right
+    def raw_moments(self, centre: FloatArray) -> tuple[float, FloatArray, FloatArray]:
+        """Total weight, Σ w E[x] and Σ w E[x xᵀ], of x less a centre (d,)."""
+        shift = 0.5 * (self.left.mean(axis=0) - self.right.mean(axis=0) + centre)
+        w, l_, r = self.weights, self.left - shift, self.right - (centre - shift)
         rows, columns = w.sum(axis=1), w.sum(axis=0)
         cross = l_.T @ w @ r
         second = (l_ * rows[:, None]).T @ l_ + (r * columns[:, None]).T @ r + cross + cross.T
@@ -104,14 +105,16 @@ class Group:
         return Group(
             self.sign,
             self.log_weight + log_density,
-            self.left[:, free] + (value - left) @ gain,
-            self.right[:, free] - right @ gain,
+            self.left[:, free] + (0.5 * value - left) @ gain,
+            self.right[:, free] + (0.5 * value - right) @ gain,
             self.cov[np.ix_(free, free)] - self.cov[np.ix_(free, fixed)] @ gain,
         )
 
     def affine(self, a: FloatArray, b: FloatArray) -> "Group":
         """Law of a x + b."""
-        return Group(self.sign, self.log_weight, self.left @ a.T + b, self.right @ a.T, a @ self.cov @ a.T)
+        return Group(
+            self.sign, self.log_weight, self.left @ a.T + 0.5 * b, self.right @ a.T + 0.5 * b, a @ self.cov @ a.T
+        )
 
     def sample_absolute(self, n: int, rng: np.random.Generator) -> FloatArray:
         """Draw n points from the mixture of |weights|: (n, d)."""
@@ -163,12 +166,24 @@ class SignedMixture:
         grid = self._grid()
         density = np.maximum(self.pdf(grid), 0.0)
         cumulative = np.concatenate([[0.0], np.cumsum(0.5 * np.diff(grid) * (density[1:] + density[:-1]))])
-        t = np.interp(levels, cumulative / cumulative[-1], grid)
+        t = np.interp(levels, cumulative / max(cumulative[-1], 1e-300), grid)
         step = 2.0 * float(grid[1] - grid[0])
         for _ in range(4):  # polish with the exact distribution function, never far from the grid's answer
             slope = np.maximum(self.pdf(t), 1e-300)
             t = np.clip(t - np.clip((self.cdf(t) - levels) / slope, -step, step), grid[0], grid[-1])
+        missed = np.abs(self.cdf(t) - levels) > 1e-9 + 1e-15 / self.acceptance
+        if missed.any():  # components narrower than the grid
+            t[missed] = self._bisect(levels[missed], grid[0], grid[-1])
         return np.where(levels == 0.0, -np.inf, np.where(levels == 1.0, np.inf, t))
+
+    def _bisect(self, levels: FloatArray, low: float, high: float) -> FloatArray:
+        """Quantiles between low and high, one bit a step."""
+        lower, upper = np.full(levels.shape, low), np.full(levels.shape, high)
+        for _ in range(60):
+            middle = 0.5 * (lower + upper)
+            below = self.cdf(middle) < levels
+            lower, upper = np.where(below, middle, lower), np.where(below, upper, middle)
+        return 0.5 * (lower + upper)
 
     def _grid(self, n: int = 2001) -> FloatArray:
         """Grid that holds a one-dimensional mixture up to rounding."""
@@ -184,11 +199,13 @@ class SignedMixture:
 
     def moments(self) -> tuple[FloatArray, FloatArray]:
         """Mean (d,) and covariance (d, d)."""
-        parts = [g.raw_moments() for g in self.groups]
+        # about a point inside: the covariance of a far-away density would cancel
+        centre = self.groups[-1].left.mean(axis=0) + self.groups[-1].right.mean(axis=0)
+        parts = [g.raw_moments(centre) for g in self.groups]
         total = sum(p[0] for p in parts)
         mean = sum((p[1] for p in parts), np.zeros(self.n_dim)) / total
         second = sum((p[2] for p in parts), np.zeros((self.n_dim, self.n_dim))) / total
-        return mean, second - np.outer(mean, mean)
+        return centre + mean, second - np.outer(mean, mean)
 
     def marginal(self, dims: list[int]) -> "SignedMixture":
         """Density of some coordinates."""
@@ -220,7 +237,7 @@ class SignedMixture:
         """
         if self.acceptance < MIN_ACCEPTANCE:
             return self._sample_by_moves(n, rng)
-        kept: list[FloatArray] = []
+        kept: list[FloatArray] = [np.empty((0, self.n_dim))]
         found = 0
         while found < n:
             x = self._sample_absolute(min(int(1.2 * (n - found) / self.acceptance) + 16, 20_000), rng)
@@ -261,7 +278,7 @@ def _rows(x: ArrayLike, n_dim: int) -> FloatArray:
 
 def normalised(groups: tuple[Group, ...], reason: str) -> SignedMixture:
     """Divide by the total weight, in logs so that a far-away condition does not underflow."""
-    top = max(float(g.log_weight.max(initial=-np.inf, where=g.sign != 0.0)) for g in groups)
+    top = max((float(g.log_weight.max(initial=-np.inf, where=g.sign != 0.0)) for g in groups), default=-np.inf)
     if not np.isfinite(top):
         raise InputError(f"No mass: {reason}.")
     total = sum(float(np.vdot(g.sign, np.exp(g.log_weight - top))) for g in groups)

@@ -1,6 +1,6 @@
 """The posterior of a surrogate without closed forms: a density that can be evaluated, and weighted points."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -9,12 +9,16 @@ from scipy.special import logsumexp
 from scipy.stats import gaussian_kde
 
 from basq.errors import InputError
+from basq.gaussians import GaussianMixture
 from basq.linalg import log_det
 from basq.quadrature.moves import LogDensity, metropolis
-from basq.types import FloatArray
+from basq.types import FloatArray, IntArray
 
 GRID = 2001
 """Points of a one-dimensional density's grid."""
+
+N_CONDITIONAL = 2**13
+"""Points that represent a conditional of two or more coordinates."""
 
 
 @dataclass(frozen=True)
@@ -126,6 +130,35 @@ class KernelDensity:
 
 
 @dataclass(frozen=True)
+class Moved:
+    """Log-density of a x + b, where x has a known one; a class, so that it can be pickled."""
+
+    log_density: LogDensity
+    inverse: FloatArray
+    offset: FloatArray
+    log_det: float
+
+    def __call__(self, x: FloatArray) -> FloatArray:
+        return self.log_density((x - self.offset) @ self.inverse.T) - self.log_det
+
+
+@dataclass(frozen=True)
+class Slice:
+    """Log-density of the free coordinates, with the others held at a value; log_norm is what normalises it."""
+
+    log_density: LogDensity
+    free: IntArray
+    fixed: IntArray
+    value: FloatArray
+    log_norm: float = 0.0
+
+    def __call__(self, x: FloatArray) -> FloatArray:
+        full = np.empty((len(x), len(self.free) + len(self.fixed)))
+        full[:, self.fixed], full[:, self.free] = self.value, x
+        return self.log_density(full) - self.log_norm
+
+
+@dataclass(frozen=True)
 class SampledPosterior:
     """A normalised log-density with weighted points that represent it.
 
@@ -200,10 +233,8 @@ class SampledPosterior:
 
     def affine(self, a: FloatArray, b: FloatArray) -> "SampledPosterior":
         """Posterior of a x + b."""
-        inverse, shift = np.linalg.inv(a), log_det(a)
-        density = self.log_density
         return SampledPosterior(
-            lambda x: density((x - b) @ inverse.T) - shift,
+            Moved(self.log_density, np.asarray(np.linalg.inv(a), dtype=float), b, log_det(a)),
             self.points @ a.T + b,
             self.log_weights,
             self.population @ a.T + b,
@@ -217,25 +248,45 @@ class SampledPosterior:
     def conditional(self, fixed: list[int], value: ArrayLike) -> "GridDensity | SampledPosterior":
         """Density of the other coordinates given some, from the log-density itself."""
         free = np.setdiff1d(np.arange(self.n_dim), fixed)
-        at = np.asarray(value, dtype=float)
-
-        def slice_density(x: FloatArray) -> FloatArray:
-            full = np.empty((len(x), self.n_dim))
-            full[:, fixed], full[:, free] = at, x
-            return self.log_density(full)
-
-        spread = self.points[:, free]
+        held, at = np.asarray(fixed, dtype=np.intp), np.asarray(value, dtype=float)
+        density = Slice(self.log_density, free, held, at)
         if len(free) == 1:
-            low, high = float(spread.min()), float(spread.max())
-            for _ in range(3):  # zoom in on the slice's own mass
-                grid = np.linspace(low, high, GRID)
-                log_values = slice_density(grid[:, None])
-                inside = grid[log_values > log_values.max() - 40.0]
-                margin = 2.0 * (high - low) / GRID
-                low, high = float(inside.min()) - margin, float(inside.max()) + margin
-            return GridDensity.from_log(grid, log_values)
+            return _on_grid(density, self.points[:, free[0]])
         rng = np.random.default_rng(0)  # a fixed stream: a conditional is a property of the result
-        return SampledPosterior.build(slice_density, spread, slice_density(spread), rng)
+        proposal = self._gaussian_guess(free, held, at)
+        points = proposal.sample_quasi(N_CONDITIONAL, rng)
+        log_w = density(points) - proposal.log_pdf(points)
+        log_total = float(logsumexp(log_w) - np.log(len(log_w)))
+        _check_mass(log_total)
+        return SampledPosterior.build(replace(density, log_norm=log_total), points, log_w, rng)
+
+    def _gaussian_guess(self, free: IntArray, fixed: IntArray, value: FloatArray) -> GaussianMixture:
+        """Where the free coordinates may be: the marginal and the conditional of a Gaussian of the same moments."""
+        mean, cov = self.moments()
+        gain = np.linalg.solve(cov[np.ix_(fixed, fixed)], cov[np.ix_(fixed, free)])
+        marginal = cov[np.ix_(free, free)]
+        means = np.stack([mean[free], mean[free] + (value - mean[fixed]) @ gain])
+        # twice the covariance, so that the weights stay bounded where the density has somewhat heavier tails
+        covs = 2.0 * np.stack([marginal, marginal - cov[np.ix_(free, fixed)] @ gain])
+        return GaussianMixture(np.array([0.5, 0.5]), means, covs)
+
+
+def _on_grid(log_density: LogDensity, spread: FloatArray) -> GridDensity:
+    """Normalise a one-dimensional log-density over a grid that zooms in on its own mass."""
+    low, high = float(spread.min()), float(spread.max())
+    for _ in range(3):
+        grid = np.linspace(low, high, GRID)
+        log_values = log_density(grid[:, None])
+        _check_mass(float(log_values.max()))
+        inside = grid[log_values > log_values.max() - 40.0]
+        margin = 2.0 * (high - low) / GRID
+        low, high = float(inside.min()) - margin, float(inside.max()) + margin
+    return GridDensity.from_log(grid, log_values)
+
+
+def _check_mass(log_mass: float) -> None:
+    if not np.isfinite(log_mass):
+        raise InputError("No mass: the density is zero at the given values, so nothing can be conditioned on them.")
 
 
 def smooth_1d(samples: FloatArray) -> GridDensity:

@@ -8,6 +8,7 @@ from scipy.optimize import minimize
 from basq.gaussians import GaussianMixture
 from basq.linalg import cho_solve
 from basq.selection.target import Target
+from basq.surrogate.kernels import Polynomial, Stationary
 from basq.surrogate.models import Wsabi
 from basq.types import FloatArray
 
@@ -23,17 +24,20 @@ def log_acquisition(target: Target, measure: GaussianMixture) -> Objective:
     For WSABI var = m̃² C̃; for the others the process's own variance.
     """
     gp = target.surrogate.gp
+    kernel = gp.kernel
+    if not isinstance(kernel, Stationary | Polynomial):
+        raise TypeError(f"no input gradient for {type(kernel).__name__}")
     precisions = np.linalg.inv(measure.covs)
     by_mean = isinstance(target.surrogate, Wsabi)
 
     def evaluate(x: FloatArray) -> tuple[float, FloatArray]:
-        cross = gp.kernel(x[None], gp.x)[0]
-        slopes = gp.kernel.input_gradient(x, gp.x)
+        cross = kernel(x[None], gp.x)[0]
+        slopes = kernel.input_gradient(x, gp.x)
         solved = cho_solve(gp.factor, cross)
-        prior_var = float(gp.kernel.diagonal(x[None])[0])
+        prior_var = float(kernel.diagonal(x[None])[0])
         var = max(prior_var - float(cross @ solved), 1e-12 * prior_var)
         # a stationary kernel's own diagonal is flat; for others its slope is twice that of K(x, ·) at x
-        own = 2.0 * gp.kernel.input_gradient(x, x[None])[0]
+        own = 2.0 * kernel.input_gradient(x, x[None])[0]
         value, gradient = np.log(var), (own - 2.0 * solved @ slopes) / var
         if by_mean:
             mean = gp.mean + float(cross @ gp.weights)

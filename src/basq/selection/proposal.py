@@ -6,10 +6,12 @@ A proposal g draws the points and f/g weights them, so that the weighted points 
 * ``ub``      nearly all from A (a hundredth from f, which keeps the weights bounded);
 * ``igb``     (1 − r) prior + r Gaussians about the points seen so far: for a good initial guess;
 * ``prior``   the prior;
-* ``optimal`` ∝ √uncertainty × f, which minimises the bound of Lemma 1.
+* ``optimal`` ∝ √uncertainty × f, which minimises the bound of Lemma 1 (again with a hundredth from f).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import reduce
 from typing import Literal
 
 import numpy as np
@@ -31,7 +33,8 @@ MIN_ACCEPTANCE = 0.2
 """Below this predicted acceptance the mixture sampler costs more than resampling the prior."""
 
 DEFENSIVE = 0.01
-"""Share of f in the UB proposal: pure uncertainty sampling has weights of infinite variance at the data."""
+"""Share of f in the UB and optimal proposals: without it the weights have infinite variance, from the data and from
+where the surrogate vanishes."""
 
 
 @dataclass(frozen=True)
@@ -72,46 +75,74 @@ def propose(
     n : int
     rng : numpy.random.Generator
     """
-    gp = target.surrogate.gp
     if name == "igb":
         return _propose_local(target, measure, r, n, rng)
-    if name == "optimal":
-        p = gp.predict(measure.sample(SUPERSAMPLES * n, rng))
-        root = np.sqrt(target.var(p))
-        chosen = resample(root * target.interest(p.mean), n, rng)
-        # f/g = 1/√uncertainty, infinite at the data only, where the resampling never goes
-        weights = 1.0 / np.maximum(root[chosen], 1e-6 * root.max())
-        return Candidates(p[chosen], weights / weights.sum(), "resampling")
-    share = {"ivr": r, "ub": 1.0 - DEFENSIVE, "prior": 0.0}[name]
+    share = {"ivr": r, "ub": 1.0 - DEFENSIVE, "prior": 0.0, "optimal": 1.0 - DEFENSIVE}[name]
     n_uncertain = round(share * n)
-    if name == "prior":
-        p = gp.predict(measure.sample(n, rng))
-        weights = target.interest(p.mean)
-        return Candidates(p, weights / weights.sum())
-    p_f, z_f = _draw_interest(target, measure, n - n_uncertain, rng)
-    p_a, z_a, sampler, acceptance = _draw_uncertain(target, measure, n_uncertain, rng)
-    p = p_f.join(p_a)
-    f, a = target.interest(p.mean) / z_f, target.var(p) / z_a
-    weights = f / np.maximum((1.0 - share) * f + share * a, 1e-300)
+    parts, sampler, acceptance = [], "none", float("nan")
+    if n_uncertain < n:
+        parts.append(_draw_interest(target, measure, n - n_uncertain, rng, resampled=name != "prior"))
+    if name == "optimal":
+        parts.append(_draw_optimal(target, measure, n_uncertain, rng))
+        sampler = "resampling"
+    elif n_uncertain > 0:
+        part, sampler, acceptance = _draw_uncertain(target, measure, n_uncertain, rng)
+        parts.append(part)
+    p = reduce(Prediction.join, (part.prediction for part in parts))
+    density = sum((part.density(p) for part in parts), np.zeros(len(p.x)))
+    weights = _interest(target, p.mean) / np.maximum(density, 1e-300)
     return Candidates(p, weights / weights.sum(), sampler, acceptance)
 
 
+@dataclass(frozen=True)
+class Part:
+    """Points of one part of a proposal.
+
+    Attributes
+    ----------
+    prediction : Prediction
+    density : callable, Prediction -> (m,)
+        How densely this part puts its points anywhere, relative to the prior. The sum over the parts is what
+        weights all of them (the balance heuristic of Veach & Guibas 1995).
+    """
+
+    prediction: Prediction
+    density: Callable[[Prediction], FloatArray]
+
+
+def _interest(target: Target, mean: FloatArray) -> FloatArray:
+    """f/π; the prior itself while the surrogate is zero everywhere, as after a first batch of zeros."""
+    interest = target.interest(mean)
+    return interest if interest.max(initial=0.0) > 0.0 else np.ones_like(interest)
+
+
 def _draw_interest(
-    target: Target, measure: GaussianMixture, n: int, rng: np.random.Generator
-) -> tuple[Prediction, float]:
-    """Draw n points from f, and estimate the mean of f/π under π."""
+    target: Target, measure: GaussianMixture, n: int, rng: np.random.Generator, *, resampled: bool
+) -> Part:
+    """Draw n points from f, or from the prior."""
     gp = target.surrogate.gp
-    if not target.follows_mean:
-        return gp.predict(measure.sample(n, rng)), 1.0
-    x = measure.sample(max(SUPERSAMPLES * n, 2000), rng)
-    interest = target.interest(gp.predict_mean(x))
-    return gp.predict(x[resample(interest, n, rng)]), float(interest.mean())
+    if not (target.follows_mean and resampled):
+        return Part(gp.predict(measure.sample(n, rng)), lambda p: np.full(len(p.x), float(n)))
+    x = measure.sample(SUPERSAMPLES * n, rng)
+    chosen, chance = race(_interest(target, gp.predict_mean(x)), n, rng)
+    return Part(gp.predict(x[chosen]), lambda p: len(x) * chance(_interest(target, p.mean)))
+
+
+def _draw_optimal(target: Target, measure: GaussianMixture, n: int, rng: np.random.Generator) -> Part:
+    """Draw n points from √uncertainty × f."""
+    pool = target.surrogate.gp.predict(measure.sample(SUPERSAMPLES * n, rng))
+
+    def root(p: Prediction) -> FloatArray:
+        return np.sqrt(target.var(p)) * _interest(target, p.mean)
+
+    chosen, chance = race(root(pool), n, rng)
+    return Part(pool[chosen], lambda p: len(pool.x) * chance(root(p)))
 
 
 def _draw_uncertain(
     target: Target, measure: GaussianMixture, n: int, rng: np.random.Generator
-) -> tuple[Prediction, float, str, float]:
-    """Draw n points from uncertainty × prior; also the mean uncertainty under the prior.
+) -> tuple[Part, str, float]:
+    """Draw n points from uncertainty × prior; also how, and the predicted acceptance of the paper's sampler.
 
     The paper's sampler (positive components of the Gaussian mixture that C̃π is) is used where its acceptance,
     known beforehand, is worth it; else prior draws are resampled, which cannot collapse.
@@ -120,11 +151,11 @@ def _draw_uncertain(
     sparse = PositiveMixture.of(gp, measure, n) if target.uses_process and is_rbf(gp.kernel) else None
     acceptance = sparse.acceptance if sparse else float("nan")
     if sparse and acceptance >= MIN_ACCEPTANCE:
-        p = sparse.sample(gp, measure, n, rng)
-        return p, sparse.total, "mixture", acceptance
-    p = gp.predict(measure.sample(SUPERSAMPLES * n, rng))
-    uncertainty = target.var(p)
-    return p[resample(uncertainty, n, rng)], float(uncertainty.mean()), "resampling", acceptance
+        total = sparse.total
+        return Part(sparse.sample(gp, measure, n, rng), lambda p: n / total * target.var(p)), "mixture", acceptance
+    pool = gp.predict(measure.sample(SUPERSAMPLES * n, rng))
+    chosen, chance = race(target.var(pool), n, rng)
+    return Part(pool[chosen], lambda p: len(pool.x) * chance(target.var(p))), "resampling", acceptance
 
 
 def _propose_local(target: Target, measure: GaussianMixture, r: float, n: int, rng: np.random.Generator) -> Candidates:
@@ -141,28 +172,44 @@ def _propose_local(target: Target, measure: GaussianMixture, r: float, n: int, r
     for centre in seen:
         density += np.exp(log_normal_pdf(x, centre, cov) - log_pi) / len(seen)
     p = gp.predict(x)
-    weights = target.interest(p.mean) / ((1.0 - r) + r * density)
+    weights = _interest(target, p.mean) / np.maximum((1.0 - r) + r * density, 1e-300)
     return Candidates(p, weights / weights.sum())
+
+
+def race(weights: FloatArray, n: int, rng: np.random.Generator) -> tuple[IntArray, Callable[[FloatArray], FloatArray]]:
+    """Choose n distinct indices by exponential races: the larger the weight, the sooner it arrives.
+
+    Returns
+    -------
+    index : (n,) int array
+    chance : callable, (m,) -> (m,)
+        Chance that a point of given weight was chosen. It is proportional to small weights only: a point cannot be
+        chosen twice, however large its weight, so draws that are to be unbiased have to be divided by it
+        (Cohen & Kaplan 2007, rank conditioning).
+    """
+    peak = float(weights.max(initial=0.0))
+    floor = 1e-12 * peak if peak > 1e-280 else 1.0  # a weight of zero is a last resort
+    if n >= len(weights):
+        return np.arange(len(weights)), np.ones_like
+    times = rng.exponential(size=len(weights)) / np.maximum(weights, floor)
+    order = np.argpartition(times, n)
+    last = float(times[order[n]])
+    return order[:n], lambda w: -np.expm1(-last * np.maximum(w, floor))
 
 
 def resample(weights: FloatArray, n: int, rng: np.random.Generator) -> IntArray:
     """Choose n distinct indices with probability about proportional to the weights.
 
-    Sampling without replacement by exponential races: no point is chosen twice, since a batch must not pay for one
-    point twice.
+    Without replacement, since a batch must not pay for one point twice.
     """
-    if n >= len(weights):
-        return np.arange(len(weights))
-    safe = np.maximum(weights, 1e-12 * max(float(weights.max()), 1e-300))
-    races = rng.exponential(size=len(weights)) / safe
-    return np.argpartition(races, n)[:n]
+    return race(weights, n, rng)[0]
 
 
 @dataclass(frozen=True)
 class PositiveMixture:
     """The components of C̃π with positive weight: π itself and the pairs with Ωᵢⱼ < 0.
 
-    C̃(x, x) π(x) = v π(x) − Σ Ωᵢⱼ Qᵢⱼ N(x; …), so the positive part dominates it and resampling from the one to the
+    C̃(x, x) π(x) = v π(x) − Σ Ωᵢⱼ Qᵢⱼ N(x; …), so the positive part dominates it and rejection from the one to the
     other is exact. The share that survives is known in closed form, and collapses when K is ill-conditioned.
 
     Attributes
@@ -199,11 +246,19 @@ class PositiveMixture:
         return max(self.total, 0.0) / self.positive
 
     def sample(self, gp: GP, measure: GaussianMixture, n: int, rng: np.random.Generator) -> Prediction:
-        """Draw n points of C̃π by importance resampling."""
-        pool = int(2.0 * n / self.acceptance) + 16
-        n_prior = int(rng.binomial(pool, self.prior_mass / self.positive))
-        x = np.concatenate([measure.sample(n_prior, rng), self.pairs.sample_absolute(pool - n_prior, rng)])
-        density = self.prior_mass * np.exp(measure.log_pdf(x)) + self.pairs.pdf(x)
-        p = gp.predict(x)
-        weights = p.var * np.exp(measure.log_pdf(x)) / density
-        return p[resample(weights, n, rng)]
+        """Draw n points of C̃π by rejection."""
+        kept: list[FloatArray] = []
+        found = 0
+        while found < n:
+            pool = int(1.1 * (n - found) / self.acceptance) + 16
+            n_prior = int(rng.binomial(pool, self.prior_mass / self.positive))
+            x = np.concatenate([measure.sample(n_prior, rng), self._sample_pairs(pool - n_prior, rng)])
+            pi = np.exp(measure.log_pdf(x))
+            bound = self.prior_mass * pi + self.pairs.pdf(x)
+            kept.append(rng.permutation(x[rng.random(pool) * bound < gp.predict(x).var * pi]))
+            found += len(kept[-1])
+        return gp.predict(np.concatenate(kept)[:n])
+
+    def _sample_pairs(self, n: int, rng: np.random.Generator) -> FloatArray:
+        """Draw from the positive pairs, of which there may be none."""
+        return self.pairs.sample_absolute(n, rng) if n else np.empty((0, self.pairs.left.shape[1]))

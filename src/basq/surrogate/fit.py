@@ -1,9 +1,10 @@
 """Type-II maximum likelihood: hyperparameters by L-BFGS-B with analytic gradients."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import minimize
+from scipy.optimize import OptimizeResult, minimize
 
 from basq.errors import FitError
 from basq.linalg import cho_inverse, cho_solve, cholesky
@@ -29,11 +30,15 @@ class Hyperprior:
     Attributes
     ----------
     mean, sd : (p,) arrays
-        One value per entry of the kernel's ``theta``.
+        One value per entry of the kernel's ``theta``; an infinite sd is flat.
+    lower, upper : (p,) arrays
+        Bounds of the search.
     """
 
     mean: FloatArray
     sd: FloatArray
+    lower: FloatArray
+    upper: FloatArray
 
     @classmethod
     def weak(cls, kernel: Kernel, n_dim: int, scale: float) -> "Hyperprior":
@@ -46,7 +51,7 @@ class Hyperprior:
         shape = len(kernel.theta) - n_scales - 1
         mean = np.concatenate([np.full(n_scales, 0.5 * np.log(n_dim)), [np.log(scale)], np.zeros(shape)])
         sd = np.concatenate([np.ones(n_scales), [2.0], np.ones(shape)])
-        return cls(mean, sd)
+        return cls(mean, sd, mean - 5.0 * sd, mean + 5.0 * sd)
 
     def penalty(self, theta: FloatArray) -> tuple[float, FloatArray]:
         """Minus log-density up to a constant, and its gradient."""
@@ -73,6 +78,7 @@ def negative_log_posterior(
     *,
     constant_mean: bool,
     noise: float | None,
+    known_noise: FloatArray | float = 0.0,
 ) -> tuple[float, FloatArray]:
     """Minus log marginal likelihood minus log hyperprior, and its gradient.
 
@@ -82,15 +88,17 @@ def negative_log_posterior(
         Kernel hyperparameters; then the log of the relative noise variance if ``noise`` is None.
     noise : float or None
         Noise variance relative to the kernel variance, or None to learn it.
+    known_noise : float or (n,) array
+        Noise variance known for each datum, on top of it.
     """
     n_kernel = len(kernel.theta)
     current = kernel.with_theta(theta[:n_kernel])
     relative = float(np.exp(theta[-1])) if noise is None else noise
     added = relative * current.variance
     k, contract = current.with_gradient(x)
-    k[np.diag_indices(len(x))] += added
-    factor, _ = cholesky(k)
-    k[np.diag_indices(len(x))] -= added
+    noisy = k.copy()
+    noisy[np.diag_indices(len(x))] += added + known_noise
+    factor, _ = cholesky(noisy)
     mean, mean_penalty = profiled_mean(factor, y, current.variance) if constant_mean else (0.0, 0.0)
     omega = cho_solve(factor, y - mean)
     value = 0.5 * float((y - mean) @ omega) + float(np.log(np.diag(factor)).sum()) + 0.5 * len(y) * LOG_2PI
@@ -115,7 +123,9 @@ def fit(
     *,
     constant_mean: bool = False,
     noise: float | None = 1e-6,
+    known_noise: FloatArray | float = 0.0,
     hyperprior: Hyperprior | None = None,
+    other_starts: Sequence[Kernel] = (),
     max_steps: int = 60,
 ) -> GP:
     """Learn the hyperparameters and condition on the data.
@@ -130,8 +140,12 @@ def fit(
         Learn a constant mean (profiled out in closed form) instead of zero.
     noise : float or None
         Noise variance relative to the kernel variance; None learns it.
+    known_noise : float or (n,) array
+        Noise variance known for each datum, on top of it.
     hyperprior : Hyperprior, optional
         Weak priors by default.
+    other_starts : sequence of Kernel
+        Further first guesses; the best optimum wins.
     max_steps : int
         Most L-BFGS-B iterations.
 
@@ -141,29 +155,33 @@ def fit(
     """
     spread = float(np.mean((y - y.mean()) ** 2 if constant_mean else y**2))
     prior = hyperprior or Hyperprior.weak(start, x.shape[1], max(spread, 1e-12))
-    theta = start.theta if noise is not None else np.append(start.theta, np.log(1e-4))
-    lower, upper = prior.mean - 5.0 * prior.sd, prior.mean + 5.0 * prior.sd
+    lower, upper = prior.lower, prior.upper
     if noise is None:
         lower, upper = np.append(lower, np.log(NOISE_BOUNDS[0])), np.append(upper, np.log(NOISE_BOUNDS[1]))
 
     def objective(t: FloatArray) -> tuple[float, FloatArray]:
         try:
-            return negative_log_posterior(t, x, y, start, prior, constant_mean=constant_mean, noise=noise)
+            return negative_log_posterior(
+                t, x, y, start, prior, constant_mean=constant_mean, noise=noise, known_noise=known_noise
+            )
         except FitError:  # a step far outside: send the line search back
             return 1e25, np.zeros_like(t)
 
-    best = minimize(
-        objective,
-        np.clip(theta, lower, upper),
-        jac=True,
-        method="L-BFGS-B",
-        bounds=list(zip(lower, upper, strict=True)),
-        options={"maxiter": max_steps},
-    )
+    def search(kernel: Kernel) -> OptimizeResult:
+        theta = kernel.theta if noise is not None else np.append(kernel.theta, np.log(1e-4))
+        return minimize(
+            objective,
+            np.clip(theta, lower, upper),
+            jac=True,
+            method="L-BFGS-B",
+            bounds=list(zip(lower, upper, strict=True)),
+            options={"maxiter": max_steps},
+        )
+
+    best = min((search(k) for k in (start, *other_starts)), key=lambda found: float(found.fun))
     kernel = start.with_theta(best.x[: len(start.theta)])
     relative = float(np.exp(best.x[-1])) if noise is None else noise
-    variances = np.full(len(x), relative * kernel.variance)
-    gp = GP.condition(x, y, kernel, noise=variances)
+    gp = GP.condition(x, y, kernel, noise=relative * kernel.variance + np.broadcast_to(known_noise, len(x)))
     if not constant_mean:
         return gp
     mean, _ = profiled_mean(gp.factor, y, kernel.variance)

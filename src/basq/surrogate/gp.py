@@ -95,8 +95,7 @@ class GP:
 
     def predict_mean(self, x: FloatArray) -> FloatArray:
         """Posterior mean at the rows of x: (m, d) -> (m,)."""
-        out: FloatArray = self.mean + self.kernel(x, self.x) @ self.weights
-        return out
+        return self.mean + self.kernel.weighted_sum(x, self.x, self.weights)
 
     def predict(self, x: FloatArray) -> Prediction:
         """Posterior mean and variance at the rows of x."""
@@ -121,9 +120,12 @@ class GP:
         y : (m,) array
         noise : float or (m,) array
         """
+        if not len(x):
+            return self
         variances = np.broadcast_to(np.asarray(noise, dtype=float), (len(x),)).copy()
         corner = solve_lower(self.factor, self.kernel(self.x, x))
-        block, jitter = cholesky(self.kernel(x, x) + np.diag(variances) - corner.T @ corner)
+        own = self.kernel(x, x) + np.diag(variances)
+        block, jitter = cholesky(own - corner.T @ corner, scale=float(np.mean(np.diag(own))))
         n, m = len(self.x), len(x)
         factor = np.zeros((n + m, n + m), order="F")
         factor[:n, :n], factor[n:, :n], factor[n:, n:] = self.factor, corner.T, block

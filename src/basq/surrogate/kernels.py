@@ -48,12 +48,12 @@ class Kernel(Protocol):
         """Prior variance at the rows of x: (n,)."""
         ...
 
-    def with_gradient(self, x: FloatArray) -> tuple[FloatArray, Contraction]:
-        """Return K(x, x) and the map G -> ½ Σ G ∘ ∂K/∂θ, one value per hyperparameter."""
+    def weighted_sum(self, x: FloatArray, data: FloatArray, weights: FloatArray) -> FloatArray:
+        """K(x, data) weights: (m,)."""
         ...
 
-    def input_gradient(self, point: FloatArray, x: FloatArray) -> FloatArray:
-        """Gradient of K(point, xᵢ) in the point (d,), one row per row of x: (n, d)."""
+    def with_gradient(self, x: FloatArray) -> tuple[FloatArray, Contraction]:
+        """Return K(x, x) and the map G -> ½ Σ G ∘ ∂K/∂θ, one value per hyperparameter."""
         ...
 
 
@@ -132,6 +132,9 @@ class Stationary:
     def diagonal(self, x: FloatArray) -> FloatArray:
         return np.full(len(x), self.variance)
 
+    def weighted_sum(self, x: FloatArray, data: FloatArray, weights: FloatArray) -> FloatArray:
+        return self(x, data) @ weights
+
     def with_gradient(self, x: FloatArray) -> tuple[FloatArray, Contraction]:
         u = (x - x.mean(axis=0)) / self.lengthscale
         r2 = square_distances(u, u)
@@ -154,6 +157,7 @@ class Stationary:
         return k, contract
 
     def input_gradient(self, point: FloatArray, x: FloatArray) -> FloatArray:
+        """Gradient of K(point, xᵢ) in the point (d,), one row per row of x: (n, d)."""
         difference = (point - x) / self.lengthscale
         h = _profile(self.family, (difference * difference).sum(axis=1), self.shape)[1]
         return -self.variance * h[:, None] * difference / self.lengthscale
@@ -206,6 +210,9 @@ class Polynomial:
         base: FloatArray = 1.0 + ((x / self.lengthscale) ** 2).sum(axis=1)
         return self.variance * base**self.degree
 
+    def weighted_sum(self, x: FloatArray, data: FloatArray, weights: FloatArray) -> FloatArray:
+        return self(x, data) @ weights
+
     def with_gradient(self, x: FloatArray) -> tuple[FloatArray, Contraction]:
         u = x / self.lengthscale
         base = 1.0 + u @ u.T
@@ -218,6 +225,7 @@ class Polynomial:
         return k, contract
 
     def input_gradient(self, point: FloatArray, x: FloatArray) -> FloatArray:
+        """Gradient of K(point, xᵢ) in the point (d,), one row per row of x: (n, d)."""
         base = 1.0 + x @ (point / self.lengthscale**2)
         return self.variance * self.degree * base[:, None] ** (self.degree - 1) * x / self.lengthscale**2
 

@@ -1,0 +1,192 @@
+"""The default surrogate: a Gaussian process on the log-likelihood, with what sharp likelihoods need.
+
+Real log-likelihoods span 10² to 10⁶ nats, of which only the top few tens carry posterior mass. So values are scaled
+until enough points lie in that window, and points below it are kept but believed less and less.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import log_ndtr
+
+from basq.observations import Observations
+from basq.surrogate.fit import fit
+from basq.surrogate.gp import GP, Prediction
+from basq.surrogate.reference import Reference
+from basq.surrogate.trend import TrendKernel
+from basq.types import FloatArray
+
+NOISE_FLOOR = 1e-3
+"""Least noise sd of a value, in scaled nats."""
+NOISE_SLOPE = 0.1
+"""Noise sd per nat below the window."""
+PENALTY_SLOPE, PENALTY_FROM = 1.5, 2.0
+"""Pessimism: nats taken off per nat of sd beyond this sd (both in scaled nats)."""
+BONUS_CAP = 2.0
+"""Largest sd (in nats) whose C/2 is believed: a larger one says only that nothing is known."""
+LABEL_NOISE = 0.1
+"""Noise sd of the ±1 labels that mark zero likelihood."""
+
+
+def window(n_dim: int) -> float:
+    """Nats below the best point that are in play: a d-dimensional posterior's bulk spans a few times d."""
+    return 10.0 + 4.0 * n_dim
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How log-likelihoods become GP data: y = factor (log ℓ − top).
+
+    Attributes
+    ----------
+    factor : float
+        At most 1; shrinks early values so that the region in play spans about the window.
+    top : float
+        Log-likelihood at the best point.
+    """
+
+    factor: float
+    top: float
+
+    @classmethod
+    def of(cls, values: FloatArray, gap: FloatArray, n_dim: int) -> "Scale":
+        """Choose the scale from values (n,) and their gaps to the best log-posterior (n,).
+
+        Enough points for a quadratic, and d more, are to lie inside the window.
+        """
+        need = (n_dim + 1) * (n_dim + 2) // 2 + n_dim
+        reach = max(window(n_dim), float(np.sort(gap)[min(need, len(gap) - 1)]))
+        return cls(window(n_dim) / reach, float(values[int(np.argmin(gap))]))
+
+
+@dataclass(frozen=True)
+class LogModel:
+    """Surrogate of the log-likelihood (relative to the measure) in whitened coordinates.
+
+    Attributes
+    ----------
+    gp : GP
+        Of the scaled values, in coordinates whitened by ``reference``.
+    reference : Reference
+    scale : Scale
+    feasible : GP or None
+        Of labels +1 (finite) and −1 (zero likelihood); None if no zero was seen.
+    """
+
+    gp: GP
+    reference: Reference
+    scale: Scale
+    feasible: GP | None
+
+    @classmethod
+    def fit(
+        cls,
+        observations: Observations,
+        log_measure: FloatArray,
+        reference: Reference,
+        previous: "LogModel | None",
+        *,
+        rescue: bool = False,
+    ) -> "LogModel":
+        """Learn from everything seen.
+
+        Parameters
+        ----------
+        observations : Observations
+            At least one finite value.
+        log_measure : (n,) array
+            Log-density of the measure at the points.
+        reference : Reference
+        previous : LogModel or None
+            Warm start.
+        rescue : bool
+            Also start from hyperparameters scaled to the data, which frees a collapsed fit.
+        """
+        values, z = observations.log_values, reference.whiten(observations.u)
+        finite = np.isfinite(values)
+        log_posterior = (values + log_measure)[finite]
+        gap = log_posterior.max() - log_posterior
+        scale = Scale.of(values[finite], gap, z.shape[1])
+        y = np.maximum(scale.factor * (values[finite] - scale.top), -1e6)
+        shaped = NOISE_FLOOR + NOISE_SLOPE * np.maximum(scale.factor * gap - window(z.shape[1]), 0.0)
+        noise = shaped**2 + (scale.factor * observations.noise[finite]) ** 2
+        start = TrendKernel.start(reference.axes)
+        if previous is not None:
+            start = start.with_theta(previous.gp.kernel.theta)
+        others = [_scaled_start(start, z[finite], y)] if previous is None or rescue else []
+        gp = fit(
+            z[finite],
+            y,
+            start,
+            noise=1e-8,
+            known_noise=noise,
+            hyperprior=start.hyperprior(),
+            other_starts=others,
+            max_steps=30,
+        )
+        return cls(gp, reference, scale, None if finite.all() else _fit_labels(z, finite))
+
+    @property
+    def n_dim(self) -> int:
+        return len(self.reference.mean)
+
+    def predict(self, u: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Mean and standard deviation of log ℓ in nats, at points u (m, d)."""
+        p = self.gp.predict(self.reference.whiten(u))
+        return p.mean / self.scale.factor + self.scale.top, np.sqrt(p.var) / self.scale.factor
+
+    def mean(self, u: FloatArray) -> FloatArray:
+        """Mean log ℓ minus ``scale.top``, tamed far above the data, with the log-probability of being non-zero."""
+        z = self.reference.whiten(u)
+        return self._tamed(self.gp.predict_mean(z)) / self.scale.factor + self._log_feasible(z)
+
+    def correction(self, u: FloatArray) -> FloatArray:
+        """What uncertainty adds to the mean: a bounded C/2, and a penalty where little is known."""
+        return self._corrected(np.sqrt(self.gp.predict(self.reference.whiten(u)).var))
+
+    def integrand(self, u: FloatArray) -> tuple[FloatArray, FloatArray, Prediction]:
+        """Log of the likelihood's plug-in and expected value minus ``scale.top``, and the process itself."""
+        z = self.reference.whiten(u)
+        p = self.gp.predict(z)
+        sd = np.sqrt(p.var)
+        expected = self._tamed(p.mean) / self.scale.factor + self._log_feasible(z) + self._corrected(sd)
+        return expected - self._bonus(sd), expected, p
+
+    def cov(self, p: Prediction, q: Prediction) -> FloatArray:
+        """Covariance of log ℓ between predictions, in nats²."""
+        return self.gp.cov(p, q) / self.scale.factor**2
+
+    def _tamed(self, mean: FloatArray) -> FloatArray:
+        """A mean far above everything seen is extrapolation: let it grow only like a logarithm."""
+        excess = np.maximum(mean - 5.0 - self.n_dim, 0.0)
+        return mean - excess + np.log1p(excess)
+
+    def _bonus(self, sd: FloatArray) -> FloatArray:
+        return 0.5 * np.minimum(sd / self.scale.factor, BONUS_CAP) ** 2
+
+    def _corrected(self, sd: FloatArray) -> FloatArray:
+        return self._bonus(sd) - PENALTY_SLOPE * np.maximum(sd - PENALTY_FROM, 0.0) / self.scale.factor
+
+    def _log_feasible(self, z: FloatArray) -> FloatArray | float:
+        if self.feasible is None:
+            return 0.0
+        p = self.feasible.predict(z)
+        return log_ndtr(p.mean / np.sqrt(p.var + LABEL_NOISE**2))
+
+
+def _scaled_start(kernel: TrendKernel, z: FloatArray, y: FloatArray) -> TrendKernel:
+    """Hyperparameters read off the best points: rescues a fit that has collapsed."""
+    top = np.argsort(-y, kind="stable")[: max(3 * z.shape[1], 10)]
+    radius = max(float(np.median((z[top] ** 2).sum(axis=1))), 1e-2)
+    spread = max(float(np.var(y[top])), 1.0)
+    scales = np.full(z.shape[1], np.sqrt(radius))
+    trend = spread * np.exp([2.0, 1.0, 1.0]) / np.array([1.0, radius, radius**2])
+    return TrendKernel(scales, spread * np.exp(-1.0), trend, spread * np.exp(-2.0), kernel.axes)
+
+
+def _fit_labels(z: FloatArray, finite: np.ndarray) -> GP:
+    """Process on +1 where the likelihood is finite and −1 where it is zero."""
+    d = z.shape[1]
+    start = TrendKernel(np.full(d, np.sqrt(d)), 1.0, np.exp([-2.0, -2.0, -7.0]), np.exp(-12.0), np.eye(d))
+    labels = np.where(finite, 1.0, -1.0)
+    return fit(z, labels, start, noise=1e-8, known_noise=LABEL_NOISE**2, hyperprior=start.hyperprior(), max_steps=20)
