@@ -163,7 +163,7 @@ def _prior(prior: Any, transform: Callable[[FloatArray], Any] | None, n_dim: int
 def _method(method: Method[Any] | str) -> Method[Any]:
     if method == "auto":
         return Paper(model="wsabi-m", mean="constant")
-    if isinstance(method, str) or not hasattr(method, "select"):
+    if isinstance(method, str | type) or not hasattr(method, "select"):
         raise InputError(f"method={method!r}: allowed are 'auto' and configurations such as basq.Paper().")
     return method
 

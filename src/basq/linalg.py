@@ -63,13 +63,15 @@ def cholesky(a: FloatArray, scale: float | None = None) -> tuple[FloatArray, flo
 
 def solve_lower(factor: FloatArray, b: FloatArray) -> FloatArray:
     """Return ``L⁻¹ b`` for a lower-triangular ``L``."""
-    out: FloatArray = linalg.solve_triangular(factor, b, lower=True, check_finite=False)
+    out, info = linalg.lapack.dtrtrs(factor, b, lower=1)  # scipy's wrapper costs more than small solves
+    if info != 0:
+        raise FitError("Solve with a singular triangular matrix.")
     return out
 
 
 def cho_solve(factor: FloatArray, b: FloatArray) -> FloatArray:
     """Return ``(L Lᵀ)⁻¹ b`` for a lower-triangular ``L``."""
-    out: FloatArray = linalg.cho_solve((factor, True), b, check_finite=False)
+    out, _ = linalg.lapack.dpotrs(factor, b, lower=1)
     return out
 
 

@@ -1,5 +1,6 @@
 """Algorithm 1 of the paper: choose a batch, evaluate it, learn, integrate, repeat."""
 
+import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -89,7 +90,7 @@ def initial_design(
     """Spread the first points evenly over the prior; none if enough values were given."""
     if n_known >= method.initial_size(prior.n_dim):
         return Batch(np.empty((0, prior.n_dim)))
-    size = max(batch_size, method.initial_size(prior.n_dim))
+    size = batch_size * math.ceil(method.initial_size(prior.n_dim) / batch_size)  # whole batches: no idle worker
     return Batch(prior.measure.sample_quasi(min(size, max_evals - n_known), rng))
 
 
@@ -104,7 +105,7 @@ def extend(observations: Observations, batch: Batch, prior: Prior, evaluate: Eva
         error.add_note(f"{len(observations)} earlier evaluations are in this error's attribute `observations`.")
         error.observations = observations  # type: ignore[attr-defined]
         raise
-    return observations.append(x, batch.u, log_likelihood, prior.log_weight(batch.u))
+    return observations.append(x, batch.u, log_likelihood, prior.log_weight(batch.u), explores=batch.explores)
 
 
 class Clock:

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from basq.observations import Observations
 from basq.prior import Prior
-from basq.types import FloatArray
+from basq.types import BoolArray, FloatArray
 
 
 class Density(Protocol):
@@ -83,12 +83,15 @@ class Batch:
         In standard space.
     weights : (b,) array
         Quadrature weights, where the selection gives any.
+    explores : (b,) bool array or bool
+        Which points look for something new rather than integrate.
     info : dict
         What the selection has to say for the record.
     """
 
     u: FloatArray
     weights: FloatArray = field(default_factory=lambda: np.empty(0))
+    explores: BoolArray | bool = False
     info: dict[str, Any] = field(default_factory=dict)
 
 

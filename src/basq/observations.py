@@ -1,10 +1,10 @@
 """What has been evaluated so far."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
-from basq.types import FloatArray, IntArray
+from basq.types import BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,8 @@ class Observations:
         Prior over measure at the points; zero except for a prior known by its density.
     noise : (n,) array
         Standard deviation of each value of a noisy likelihood; zero where it is exact.
+    explores : (n,) bool array
+        Whether a point was chosen to look for something new rather than to integrate.
     batch : (n,) int array
         Which batch each point came with; 0 is the initial design.
     """
@@ -32,15 +34,21 @@ class Observations:
     log_likelihood: FloatArray
     log_weight: FloatArray
     noise: FloatArray
+    explores: BoolArray
     batch: IntArray
 
     @classmethod
     def empty(cls, n_dim: int) -> "Observations":
         none = np.empty((0, n_dim))
-        return cls(none, none, np.empty(0), np.empty(0), np.empty(0), np.empty(0, dtype=np.intp))
+        numbers = np.empty(0)
+        return cls(none, none, numbers, numbers, numbers, np.empty(0, dtype=bool), np.empty(0, dtype=np.intp))
 
     def __len__(self) -> int:
         return len(self.log_likelihood)
+
+    def since(self, n: int) -> "Observations":
+        """Only what came after the first n."""
+        return Observations(*(getattr(self, field.name)[n:] for field in fields(self)))
 
     @property
     def log_values(self) -> FloatArray:
@@ -53,7 +61,9 @@ class Observations:
         u: FloatArray,
         log_likelihood: FloatArray,
         log_weight: FloatArray,
+        *,
         noise: FloatArray | float = 0.0,
+        explores: BoolArray | bool = False,
     ) -> "Observations":
         """Return these and one more batch."""
         number = int(self.batch.max()) + 1 if len(self) else 0
@@ -63,5 +73,6 @@ class Observations:
             np.concatenate([self.log_likelihood, log_likelihood]),
             np.concatenate([self.log_weight, log_weight]),
             np.concatenate([self.noise, np.broadcast_to(noise, len(x))]),
+            np.concatenate([self.explores, np.broadcast_to(explores, len(x))]),
             np.concatenate([self.batch, np.full(len(x), number)]),
         )

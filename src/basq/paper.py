@@ -281,7 +281,7 @@ class Paper:
         candidates = propose(target, fitted.measure, self.proposal, self.r, n, rng)
         chosen, weights, info = self._choose(target, candidates, batch_size, m, rng)
         info |= {"sampler": candidates.sampler, "acceptance": candidates.acceptance, "n_candidates": n, "n_nystrom": m}
-        return Batch(candidates.prediction.x[chosen], weights, info)
+        return Batch(candidates.prediction.x[chosen], weights, info=info)
 
     def _choose(
         self, target: Target, candidates: Candidates, batch_size: int, m: int, rng: np.random.Generator

@@ -1,7 +1,7 @@
 """Test functions: the leading directions of the surrogate's covariance at the candidates."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol
 
 import numpy as np
 from scipy import linalg
@@ -32,14 +32,27 @@ class Features:
     residual: FloatArray
 
 
+class Covariance(Protocol):
+    """A covariance between predicted points: a Target's, or a process's own."""
+
+    def var(self, p: Prediction) -> FloatArray:
+        """Diagonal: (m,)."""
+        ...
+
+    def cov(self, p: Prediction, q: Prediction, /) -> FloatArray:
+        """Between two sets of points: (m_p, m_q)."""
+        ...
+
+
 def nystrom_features(
-    target: Target,
+    target: Covariance,
     p: Prediction,
     n_features: int,
     n_nystrom: int,
     rng: np.random.Generator,
     *,
     randomised: bool = True,
+    weights: FloatArray | None = None,
 ) -> Features:
     """Eigenfunctions of the target's kernel, by the Nyström method.
 
@@ -50,11 +63,13 @@ def nystrom_features(
     n_features : int
         m, how many test functions.
     n_nystrom : int
-        M ≥ m, how many candidates (drawn evenly) the eigenfunctions are learned from.
+        M ≥ m, how many candidates the eigenfunctions are learned from.
     randomised : bool
         Randomised eigendecomposition (Halko, Martinsson & Tropp 2011) instead of the exact one.
+    weights : (N,) array, optional
+        Probabilities with which those candidates are drawn; even by default.
     """
-    centres = p[rng.choice(len(p.x), size=min(n_nystrom, len(p.x)), replace=False)]
+    centres = p[rng.choice(len(p.x), size=min(n_nystrom, len(p.x)), replace=False, p=weights)]
     gram = target.cov(centres, centres)
     gram = 0.5 * (gram + gram.T)
     m = min(n_features, len(gram))
@@ -67,7 +82,7 @@ def nystrom_features(
     return Features(features, _residual(target, p, features))
 
 
-def _residual(target: Target, p: Prediction, features: FloatArray) -> FloatArray:
+def _residual(target: Covariance, p: Prediction, features: FloatArray) -> FloatArray:
     """What the features leave of the kernel's diagonal."""
     return np.maximum(target.var(p) - np.einsum("ij,ij->i", features, features), 0.0)
 

@@ -159,10 +159,12 @@ def fit(
     if noise is None:
         lower, upper = np.append(lower, np.log(NOISE_BOUNDS[0])), np.append(upper, np.log(NOISE_BOUNDS[1]))
 
+    family = start.prepared(x)
+
     def objective(t: FloatArray) -> tuple[float, FloatArray]:
         try:
             return negative_log_posterior(
-                t, x, y, start, prior, constant_mean=constant_mean, noise=noise, known_noise=known_noise
+                t, x, y, family, prior, constant_mean=constant_mean, noise=noise, known_noise=known_noise
             )
         except FitError:  # a step far outside: send the line search back
             return 1e25, np.zeros_like(t)

@@ -1,5 +1,6 @@
 """Gaussian-process regression with a constant mean and a noise variance per point."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -83,6 +84,10 @@ class GP:
         return cho_solve(self.factor, self.y - self.mean)
 
     @cached_property
+    def _weighted_sum(self) -> Callable[[FloatArray], FloatArray]:
+        return self.kernel.weighted_sum(self.x, self.weights)
+
+    @cached_property
     def precision(self) -> FloatArray:
         """Ω = (K + noise)⁻¹, (n, n). For weights and traces; variances go through the factor."""
         return cho_inverse(self.factor)
@@ -95,7 +100,7 @@ class GP:
 
     def predict_mean(self, x: FloatArray) -> FloatArray:
         """Posterior mean at the rows of x: (m, d) -> (m,)."""
-        return self.mean + self.kernel.weighted_sum(x, self.x, self.weights)
+        return self.mean + self._weighted_sum(x)
 
     def predict(self, x: FloatArray) -> Prediction:
         """Posterior mean and variance at the rows of x."""
@@ -104,6 +109,10 @@ class GP:
         half = solve_lower(self.factor, cross)
         var = self.kernel.diagonal(x) - np.einsum("ij,ij->j", half, half)
         return Prediction(x, mean, half, np.maximum(var, 0.0))
+
+    def var(self, p: Prediction) -> FloatArray:
+        """Posterior variance at the points of a prediction: (m,)."""
+        return p.var
 
     def cov(self, a: Prediction, b: Prediction) -> FloatArray:
         """Posterior covariance between the points of two predictions: (m_a, m_b)."""

@@ -48,8 +48,12 @@ class Kernel(Protocol):
         """Prior variance at the rows of x: (n,)."""
         ...
 
-    def weighted_sum(self, x: FloatArray, data: FloatArray, weights: FloatArray) -> FloatArray:
-        """K(x, data) weights: (m,)."""
+    def weighted_sum(self, data: FloatArray, weights: FloatArray) -> Callable[[FloatArray], FloatArray]:
+        """Return the function x -> K(x, data) weights, (m, d) -> (m,)."""
+        ...
+
+    def prepared(self, x: FloatArray) -> Self:
+        """Return the same kernel with what depends on x alone computed once, for a fit."""
         ...
 
     def with_gradient(self, x: FloatArray) -> tuple[FloatArray, Contraction]:
@@ -132,8 +136,11 @@ class Stationary:
     def diagonal(self, x: FloatArray) -> FloatArray:
         return np.full(len(x), self.variance)
 
-    def weighted_sum(self, x: FloatArray, data: FloatArray, weights: FloatArray) -> FloatArray:
-        return self(x, data) @ weights
+    def weighted_sum(self, data: FloatArray, weights: FloatArray) -> Callable[[FloatArray], FloatArray]:
+        return lambda x: self(x, data) @ weights
+
+    def prepared(self, x: FloatArray) -> Self:
+        return self
 
     def with_gradient(self, x: FloatArray) -> tuple[FloatArray, Contraction]:
         u = (x - x.mean(axis=0)) / self.lengthscale
@@ -210,8 +217,11 @@ class Polynomial:
         base: FloatArray = 1.0 + ((x / self.lengthscale) ** 2).sum(axis=1)
         return self.variance * base**self.degree
 
-    def weighted_sum(self, x: FloatArray, data: FloatArray, weights: FloatArray) -> FloatArray:
-        return self(x, data) @ weights
+    def weighted_sum(self, data: FloatArray, weights: FloatArray) -> Callable[[FloatArray], FloatArray]:
+        return lambda x: self(x, data) @ weights
+
+    def prepared(self, x: FloatArray) -> Self:
+        return self
 
     def with_gradient(self, x: FloatArray) -> tuple[FloatArray, Contraction]:
         u = x / self.lengthscale

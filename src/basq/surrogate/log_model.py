@@ -187,6 +187,6 @@ def _scaled_start(kernel: TrendKernel, z: FloatArray, y: FloatArray) -> TrendKer
 def _fit_labels(z: FloatArray, finite: np.ndarray) -> GP:
     """Process on +1 where the likelihood is finite and −1 where it is zero."""
     d = z.shape[1]
-    start = TrendKernel(np.full(d, np.sqrt(d)), 1.0, np.exp([-2.0, -2.0, -7.0]), np.exp(-12.0), np.eye(d))
+    start = TrendKernel(np.full(d, np.sqrt(d)), 1.0, np.exp([-2.0, -2.0, -7.0]), np.exp(-12.0), np.empty((0, d)))
     labels = np.where(finite, 1.0, -1.0)
     return fit(z, labels, start, noise=1e-8, known_noise=LABEL_NOISE**2, hyperprior=start.hyperprior(), max_steps=20)

@@ -6,6 +6,7 @@ what is left; a sum of one-dimensional functions of the single parameters catche
 needs far fewer points than a function of all parameters would.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -23,6 +24,15 @@ KNOT_ROOT = np.linalg.inv(np.linalg.cholesky(np.exp(-0.5 * (KNOTS[:, None] - KNO
 
 
 @dataclass(frozen=True)
+class Grams:
+    """Inner products of points x (n, d) and of their one-parameter functions, both (n, n)."""
+
+    x: FloatArray
+    inner: FloatArray
+    bends: FloatArray
+
+
+@dataclass(frozen=True)
 class TrendKernel:
     """v RQ(z) + s₀ + s₁ zᵀz′ + s₂ (zᵀz′)² + a Σⱼ k(xⱼ, xⱼ′) in whitened coordinates z, x = axes z.
 
@@ -36,8 +46,10 @@ class TrendKernel:
         s₀, s₁, s₂.
     additive : float
         a.
-    axes : (d, d) array
-        Rows give the single parameters, to unit scale, in whitened coordinates.
+    axes : (k, d) array
+        Rows give the single parameters, to unit scale, in whitened coordinates; none leaves the additive part out.
+    grams : Grams or None
+        See ``prepared``.
     """
 
     lengthscale: FloatArray
@@ -45,11 +57,12 @@ class TrendKernel:
     trend: FloatArray
     additive: float
     axes: FloatArray
+    grams: Grams | None = None
 
     @classmethod
     def start(cls, axes: FloatArray) -> "TrendKernel":
         """Hyperparameters to begin with, for data that span some tens of nats."""
-        d = len(axes)
+        d = axes.shape[1]
         return cls(np.full(d, np.sqrt(d)), np.exp(2.0), np.exp([4.0, 3.0, 2.0]), 1.0, axes)
 
     @property
@@ -82,8 +95,7 @@ class TrendKernel:
 
     def features(self, z: FloatArray) -> FloatArray:
         """Functions of the single parameters whose inner product is the additive part: (n, 11 d)."""
-        bent = np.arcsinh(z @ self.axes.T)
-        return (np.exp(-0.5 * (bent[:, :, None] - KNOTS) ** 2) @ KNOT_ROOT).reshape(len(z), -1)
+        return (_bumps(np.arcsinh(z @ self.axes.T)) @ KNOT_ROOT).reshape(len(z), len(self.axes) * len(KNOTS))
 
     def _rational(self, a: FloatArray, b: FloatArray) -> FloatArray:
         """v RQ(a, b), in place: this is the largest array of the sampling."""
@@ -96,8 +108,13 @@ class TrendKernel:
         s0, s1, s2 = self.trend
         inner = a @ b.T
         out = self._rational(a, b)
-        out += s0 + (s1 + s2 * inner) * inner
-        out += self.additive * (self.features(a) @ self.features(b).T)
+        out += s0
+        trend = s2 * inner
+        trend += s1
+        trend *= inner
+        out += trend
+        left = self.features(a)
+        out += (self.additive * left) @ (left if a is b else self.features(b)).T
         return out
 
     def diagonal(self, x: FloatArray) -> FloatArray:
@@ -105,15 +122,24 @@ class TrendKernel:
         inner = (x * x).sum(axis=1)
         return self.variance + s0 + (s1 + s2 * inner) * inner + self.additive * (self.features(x) ** 2).sum(axis=1)
 
-    def weighted_sum(self, x: FloatArray, data: FloatArray, weights: FloatArray) -> FloatArray:
-        """K(x, data) weights, with the finite-rank parts summed over the data first: (m,)."""
+    def weighted_sum(self, data: FloatArray, weights: FloatArray) -> Callable[[FloatArray], FloatArray]:
+        """Return x -> K(x, data) weights; the finite-rank parts are summed over the data once."""
         s0, s1, s2 = self.trend
+        constant, linear = s0 * weights.sum(), s1 * (weights @ data)
         quadratic = s2 * (data.T * weights) @ data
-        linear = s1 * (weights @ data)
-        out: FloatArray = self._rational(x, data) @ weights
-        out += s0 * weights.sum() + x @ linear + np.einsum("ni,ni->n", x @ quadratic, x)
-        out += self.features(x) @ (self.additive * (weights @ self.features(data)))
-        return out
+        bends = self.additive * (weights @ self.features(data))
+
+        def evaluate(x: FloatArray) -> FloatArray:
+            out: FloatArray = self._rational(x, data) @ weights
+            out += constant + x @ linear + np.einsum("ni,ni->n", x @ quadratic, x)
+            out += self.features(x) @ bends
+            return out
+
+        return evaluate
+
+    def prepared(self, x: FloatArray) -> Self:
+        features = self.features(x)
+        return replace(self, grams=Grams(x, x @ x.T, features @ features.T))
 
     def weighted_gradient(self, x: FloatArray, data: FloatArray, weights: FloatArray) -> FloatArray:
         """Gradient of ``weighted_sum`` at the rows of x: (m, d)."""
@@ -123,20 +149,21 @@ class TrendKernel:
         out: FloatArray = (slope @ data - slope.sum(axis=1)[:, None] * x) / self.lengthscale**2
         out += s1 * (weights @ data) + 2.0 * x @ (s2 * (data.T * weights) @ data)
         parameters = x @ self.axes.T
-        bent = np.arcsinh(parameters)[:, :, None] - KNOTS
-        coefficients = (self.additive * (weights @ self.features(data))).reshape(len(self.axes), -1) @ KNOT_ROOT.T
-        by_parameter = np.einsum("ndk,dk->nd", -bent * np.exp(-0.5 * bent**2), coefficients)
+        bent = np.arcsinh(parameters)
+        coefficients = (self.additive * (weights @ self.features(data))).reshape(-1, len(KNOTS)) @ KNOT_ROOT.T
+        by_parameter = np.einsum("ndk,dk->nd", (KNOTS - bent[:, :, None]) * _bumps(bent), coefficients)
         out += (by_parameter / np.sqrt(1.0 + parameters**2)) @ self.axes
         return out
 
     def with_gradient(self, x: FloatArray) -> tuple[FloatArray, Contraction]:
+        grams = self.grams if self.grams is not None and self.grams.x is x else self.prepared(x).grams
+        assert grams is not None
+        inner = grams.inner
         s0, s1, s2 = self.trend
         u = x / self.lengthscale
         shape = 1.0 / (1.0 + 0.5 * square_distances(u, u))
         rational = self.variance * shape
-        inner = x @ x.T
-        features = self.features(x)
-        bends = self.additive * (features @ features.T)
+        bends = self.additive * grams.bends
         k = rational + s0 + (s1 + s2 * inner) * inner + bends
 
         def contract(g: FloatArray) -> FloatArray:
@@ -149,3 +176,18 @@ class TrendKernel:
             return np.concatenate([by_scale, [by_variance], by_trend, [0.5 * np.vdot(g, bends)]])
 
         return k, contract
+
+
+def _bumps(b: FloatArray) -> FloatArray:
+    """exp(−½ (b − knot)²) at every knot: (n, k) -> (n, k, knots).
+
+    Neighbouring knots differ by the factor exp(b Δ) and a constant, so two exponentials do for all of them.
+    """
+    gap = KNOTS[1] - KNOTS[0]
+    out = np.empty((*b.shape, len(KNOTS)))
+    factor = np.exp(gap * b)
+    out[..., 0] = np.exp(b * (KNOTS[0] - 0.5 * b))
+    for j in range(1, len(KNOTS)):
+        np.multiply(out[..., j - 1], factor, out=out[..., j])
+    out *= np.exp(-0.5 * KNOTS**2)
+    return out

@@ -1,0 +1,99 @@
+"""Audits: every batch tests the surrogate that chose it, before it is learned from.
+
+A batch is predicted before it is evaluated, so its residuals are out of sample: they test the surrogate's variances
+where it matters, and their mean square is the factor by which the error of log Z is too small.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from basq.gaussians import GaussianMixture
+from basq.observations import Observations
+from basq.surrogate.log_model import LogModel
+from basq.types import FloatArray
+
+LARGEST_Z2 = 25.0
+"""Cap on squared standardised residuals: one early disaster would otherwise rule for ten batches."""
+FLOOR = 0.01
+"""Nats: residuals below this are as good as none, whatever the process claims."""
+SURPRISE = 3.0
+"""Nats above its prediction that make a point of the posterior a surprise."""
+MEMORY, FORGETTING = 3, 0.7
+"""Batches that the calibration looks back on, and the weight of each against the one after it."""
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What one batch said about the surrogate that chose it.
+
+    Attributes
+    ----------
+    n_evals : int
+        Calls before the batch.
+    n_inside : int
+        Points of the batch that matter to the posterior, by prediction or in truth.
+    z2 : float
+        Mean square of their standardised residuals (capped); 1 if the surrogate is calibrated, NaN if there are none.
+    rms : float
+        Root mean square of their residuals, in nats.
+    log_ratio : float
+        Log of the mean of true over predicted likelihood: the error of log Z as this batch sees it.
+    surprise : bool
+        A point of the posterior lay far above its prediction: a mode or a ridge that was not known.
+    """
+
+    n_evals: int
+    n_inside: int
+    z2: float
+    rms: float
+    log_ratio: float
+    surprise: bool
+
+
+def audit(model: LogModel, measure: GaussianMixture, population: FloatArray, n_before: int, new: Observations) -> Audit:
+    """Compare a batch with its prediction.
+
+    Parameters
+    ----------
+    model : LogModel
+        As it was when the batch was chosen.
+    population : (n, d) array
+        Its posterior samples.
+    n_before : int
+        Calls before the batch.
+    new : Observations
+        The batch.
+    """
+    mean, sd = model.predict(new.u)
+    values, log_measure = new.log_values, measure.log_pdf(new.u)
+    some = population[:400]
+    levels = model.predict(some)[0] + measure.log_pdf(some)
+    rare, common = np.quantile(levels, [0.0025, 0.01])
+    residual = np.where(np.isfinite(values), values - mean, -50.0)
+    matters = (mean + log_measure > common) | (values + log_measure > common)
+    inside = matters & np.isfinite(values)
+    surprise = bool(((residual > SURPRISE) & (values + log_measure > rare)).any())
+    if not inside.any():
+        return Audit(n_before, 0, float("nan"), float("nan"), float("nan"), surprise)
+    z2 = np.minimum(residual**2 / (sd**2 + new.noise**2 + FLOOR**2), LARGEST_Z2)[inside]
+    tamed = np.clip(residual[inside], -20.0, 20.0)
+    return Audit(
+        n_before,
+        int(inside.sum()),
+        float(z2.mean()),
+        float(np.sqrt(np.mean(tamed**2))),
+        float(np.log(np.mean(np.exp(tamed)))),
+        surprise,
+    )
+
+
+def calibration(audits: Sequence[Audit]) -> float:
+    """Mean square standardised residual over the last batches, newest weighted most; NaN before the first."""
+    total = weight = 0.0
+    for age, a in enumerate(reversed(audits[-MEMORY:])):
+        if a.n_inside:
+            w = FORGETTING**age * a.n_inside
+            total, weight = total + w * a.z2, weight + w
+    return total / weight if weight else float("nan")

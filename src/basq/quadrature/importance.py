@@ -1,0 +1,158 @@
+"""The evidence of a log-model by importance sampling, with all its errors."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import gammaln, logsumexp
+
+from basq.gaussians import GaussianMixture
+from basq.linalg import cholesky, solve_lower
+from basq.surrogate.gp import Prediction
+from basq.surrogate.log_model import BONUS_CAP, LogModel
+from basq.surrogate.reference import Reference
+from basq.types import FloatArray
+
+N_COMPONENTS = 8
+BROAD = 0.1
+"""Share of the broad component, which keeps the weights bounded where the mixture is wrong."""
+FREEDOM = 6.0
+"""Degrees of freedom of the t components: tails heavier than any posterior's bulk."""
+
+
+@dataclass(frozen=True)
+class StudentMixture:
+    """A mixture of multivariate t distributions.
+
+    Attributes
+    ----------
+    weights : (k,) array
+    means : (k, d) array
+    roots : (k, d, d) array
+        Cholesky factors of the scale matrices.
+    """
+
+    weights: FloatArray
+    means: FloatArray
+    roots: FloatArray
+
+    @classmethod
+    def of(cls, points: FloatArray, rng: np.random.Generator, n_steps: int = 8) -> "StudentMixture":
+        """Fit by expectation-maximisation to points (n, d), with covariances shrunk to the whole cloud's."""
+        n, d = points.shape
+        whole = Reference.of(points)
+        x = whole.whiten(points)
+        means, covs = x[rng.choice(n, N_COMPONENTS, replace=False)], np.tile(0.5 * np.eye(d), (N_COMPONENTS, 1, 1))
+        shares, prior_count = np.full(N_COMPONENTS, 1.0 / N_COMPONENTS), d + 2.0
+        for _ in range(n_steps):
+            log_r = np.log(shares) + np.stack([_log_kernel(x, m, c) for m, c in zip(means, covs, strict=True)], axis=1)
+            r = np.exp(log_r - logsumexp(log_r, axis=1, keepdims=True))
+            counts = r.sum(axis=0) + 1e-9
+            shares, means = counts / counts.sum(), r.T @ x / counts[:, None]
+            for k in range(N_COMPONENTS):
+                centred = x - means[k]
+                scatter = (centred.T * r[:, k]) @ centred
+                covs[k] = (scatter + 0.3 * prior_count * np.eye(d)) / (counts[k] + prior_count)
+        roots = [whole.root @ cholesky(1.1 * c)[0] for c in covs]
+        weights = np.append((1.0 - BROAD) * (0.9 * shares + 0.1 / N_COMPONENTS), BROAD)
+        centres = np.vstack([whole.mean + means @ whole.root.T, whole.mean])
+        return cls(weights, centres, np.stack([*roots, 1.5 * whole.root]))
+
+    def sample(self, n: int, rng: np.random.Generator) -> FloatArray:
+        """Draw n points: (n, d)."""
+        which = rng.choice(len(self.weights), n, p=self.weights)
+        normal = rng.standard_normal((n, self.means.shape[1]))
+        normal /= np.sqrt(rng.chisquare(FREEDOM, n) / FREEDOM)[:, None]
+        return self.means[which] + np.einsum("nij,nj->ni", self.roots[which], normal)
+
+    def log_pdf(self, u: FloatArray) -> FloatArray:
+        """Log-density at the rows of u: (n,)."""
+        d = u.shape[1]
+        constant = gammaln((FREEDOM + d) / 2) - gammaln(FREEDOM / 2) - 0.5 * d * np.log(FREEDOM * np.pi)
+        terms = np.empty((len(self.weights), len(u)))
+        for k, (w, m, root) in enumerate(zip(self.weights, self.means, self.roots, strict=True)):
+            z = solve_lower(root, (u - m).T)
+            tail = np.log1p((z * z).sum(axis=0) / FREEDOM)
+            terms[k] = np.log(w) + constant - np.log(np.diag(root)).sum() - 0.5 * (FREEDOM + d) * tail
+        return logsumexp(terms, axis=0)
+
+
+def _log_kernel(x: FloatArray, mean: FloatArray, cov: FloatArray) -> FloatArray:
+    """Log of an unnormalised Gaussian component at x (n, d): (n,)."""
+    root = cholesky(cov)[0]
+    z = solve_lower(root, (x - mean).T)
+    return -0.5 * (z * z).sum(axis=0) - np.log(np.diag(root)).sum()
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """log E[Z] of a log-model and the parts of its error.
+
+    Attributes
+    ----------
+    log_mean : float
+        log E[Z] = log ∫ exp(m + C/2) over the measure.
+    jensen : float
+        What C/2 adds to the plug-in value.
+    surrogate_var : float
+        Variance of log Z under the process, before calibration.
+    monte_carlo : float
+        Standard error of the importance sampling.
+    effective : float
+        Effective number of draws.
+    bulk_var : float
+        Mean variance of log ℓ under the posterior (capped).
+    u, log_weights : arrays
+        The weighted draws, (n, d) and (n,), normalised.
+    """
+
+    log_mean: float
+    jensen: float
+    surrogate_var: float
+    monte_carlo: float
+    effective: float
+    bulk_var: float
+    u: FloatArray
+    log_weights: FloatArray
+
+
+def estimate(
+    model: LogModel, measure: GaussianMixture, points: FloatArray, n_draws: int, rng: np.random.Generator
+) -> Estimate:
+    """Integrate exp(log-likelihood) over the measure by importance sampling about posterior samples.
+
+    Parameters
+    ----------
+    points : (n, d) array
+        Samples of the surrogate's posterior.
+    """
+    proposal = StudentMixture.of(points, rng)
+    u = proposal.sample(n_draws, rng)
+    plug_in, expected, p = model.integrand(u)
+    log_ratio = measure.log_pdf(u) - proposal.log_pdf(u)
+    log_plain, log_full = logsumexp(plug_in + log_ratio), logsumexp(expected + log_ratio)
+    w_plain, log_w = np.exp(plug_in + log_ratio - log_plain), expected + log_ratio - log_full
+    w = np.exp(log_w)
+    capped = np.minimum(p.var / model.scale.factor**2, BONUS_CAP**2)
+    return Estimate(
+        log_mean=float(log_full - np.log(n_draws) + model.scale.top),
+        jensen=float(log_full - log_plain),
+        surrogate_var=_surrogate_variance(model, p, w, w_plain, rng),
+        monte_carlo=float(np.sqrt(max(w @ w - 1.0 / n_draws, 0.0))),
+        effective=float(1.0 / (w @ w)),
+        bulk_var=float(w_plain @ capped),
+        u=u,
+        log_weights=log_w,
+    )
+
+
+def _surrogate_variance(
+    model: LogModel, p: Prediction, w: FloatArray, w_plain: FloatArray, rng: np.random.Generator, n: int = 500
+) -> float:
+    """Σ vᵢ vⱼ Cᵢⱼ over distinct pairs of draws: the process's variance of the log of its integral."""
+    mixed = 0.5 * (w + w_plain)
+    chosen = rng.choice(len(w), n, p=mixed / mixed.sum())
+    v = w[chosen] / mixed[chosen]
+    pairs = np.outer(v, v)
+    np.fill_diagonal(pairs, 0.0)
+    part = p[chosen]
+    return max(float(np.vdot(pairs, model.cov(part, part)) / pairs.sum()), 0.0)

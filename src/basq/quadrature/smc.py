@@ -1,0 +1,148 @@
+"""Tempered sequential Monte Carlo: from the prior to the surrogate's posterior."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from basq.gaussians import GaussianMixture
+from basq.surrogate.reference import Reference
+from basq.types import FloatArray
+
+MOVES, LAST_MOVES = 3, 8
+"""Metropolis moves per stage, and at the last one."""
+MAX_STAGES = 60
+UNRESOLVED = 3.0
+"""Tempering stops where inverse temperature × sd of the log-likelihood exceeds this: beyond it the surrogate would
+only be believed, not used."""
+
+
+class LogLikelihoodModel(Protocol):
+    """What the sampler asks of a surrogate."""
+
+    def mean(self, u: FloatArray) -> FloatArray:
+        """Cheap part of the log-likelihood at u (m, d): (m,)."""
+        ...
+
+    def correction(self, u: FloatArray) -> FloatArray:
+        """Costly part: (m,)."""
+        ...
+
+    def predict(self, u: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Mean and standard deviation of the log-likelihood: (m,), (m,)."""
+        ...
+
+
+@dataclass
+class Particles:
+    """Points with what is known of them; moved in place, within this file only.
+
+    Attributes
+    ----------
+    u : (n, d) array
+    mean, correction, log_measure : (n,) arrays
+    """
+
+    u: FloatArray
+    mean: FloatArray
+    correction: FloatArray
+    log_measure: FloatArray
+
+    @classmethod
+    def at(cls, u: FloatArray, model: LogLikelihoodModel, measure: GaussianMixture) -> "Particles":
+        return cls(u.copy(), model.mean(u), model.correction(u), measure.log_pdf(u))
+
+    def take(self, index: np.ndarray) -> "Particles":
+        return Particles(self.u[index], self.mean[index], self.correction[index], self.log_measure[index])
+
+
+@dataclass(frozen=True)
+class Population:
+    """Samples of the surrogate's posterior, or of the tempered one that the surrogate can resolve.
+
+    Attributes
+    ----------
+    u : (n, d) array
+    beta : float
+        Inverse temperature reached; 1 is the posterior.
+    stages : tuple of (beta, (n, d) array)
+        Earlier temperatures.
+    """
+
+    u: FloatArray
+    beta: float
+    stages: tuple[tuple[float, FloatArray], ...]
+
+
+def temper(model: LogLikelihoodModel, measure: GaussianMixture, n: int, rng: np.random.Generator) -> Population:
+    """Sample the measure, then raise the likelihood to growing powers, resampling and moving at each."""
+    particles = Particles.at(measure.sample(n, rng), model, measure)
+    beta, stages = 0.0, [(0.0, particles.u.copy())]
+    for stage in range(MAX_STAGES):
+        log_l = particles.mean + particles.correction
+        following = next_temperature(log_l, beta)
+        chosen = particles.take(systematic(np.exp((following - beta) * (log_l - log_l.max())), rng))
+        sd = float(np.median(model.predict(chosen.u[rng.integers(n, size=150)])[1]))
+        unresolved = stage >= 1 and following * sd > UNRESOLVED
+        if not unresolved:
+            beta, particles = following, chosen
+        last = unresolved or beta >= 1.0 or stage == MAX_STAGES - 1
+        move(particles, model, measure, beta, LAST_MOVES if last else MOVES, rng)
+        if last:
+            break
+        stages.append((beta, particles.u.copy()))
+    return Population(particles.u, beta, tuple(stages))
+
+
+def next_temperature(log_l: FloatArray, beta: float) -> float:
+    """Largest step that keeps half of the effective sample size; at least a tenth, so that it ends."""
+
+    def share(b: float) -> float:
+        w = np.exp((b - beta) * (log_l - log_l.max()))
+        return float(w.sum() ** 2 / (w @ w) / len(w))
+
+    if share(1.0) > 0.5:
+        return 1.0
+    low, high = max(beta, 1e-12), 1.0
+    for _ in range(25):
+        middle = 0.5 * (low + high) if beta > 0.0 else float(np.sqrt(low * high))
+        low, high = (middle, high) if share(middle) > 0.5 else (low, middle)
+    return min(max(low, 1.1 * beta), 1.0)
+
+
+def systematic(weights: FloatArray, rng: np.random.Generator) -> np.ndarray:
+    """Resample as many indices as there are weights, evenly: (n,)."""
+    n = len(weights)
+    positions = (np.arange(n) + rng.random()) / n
+    return np.minimum(np.searchsorted(np.cumsum(weights / weights.sum()), positions), n - 1)
+
+
+def move(
+    particles: Particles,
+    model: LogLikelihoodModel,
+    measure: GaussianMixture,
+    beta: float,
+    n_moves: int,
+    rng: np.random.Generator,
+) -> None:
+    """Metropolis moves at an inverse temperature, random walks and differential evolution in turn.
+
+    Delayed acceptance: the costly correction is computed only where the mean alone accepts.
+    """
+    n, d = particles.u.shape
+    root = Reference.of(particles.u).root * 2.38 / np.sqrt(d)
+    for k in range(n_moves):
+        size = rng.choice([1.0, 0.3], size=(n, 1))
+        if k % 2:
+            step = rng.standard_normal((n, d)) @ root.T
+        else:
+            step = (particles.u[rng.permutation(n)] - particles.u[rng.permutation(n)]) * (2.38 / np.sqrt(2 * d))
+        trial = particles.u + size * step
+        mean, log_measure = model.mean(trial), measure.log_pdf(trial)
+        ratio = beta * (mean - particles.mean) + log_measure - particles.log_measure
+        accepted = np.flatnonzero(np.log(rng.random(n)) < ratio)
+        correction = model.correction(trial[accepted])
+        again = np.log(rng.random(len(accepted))) < beta * (correction - particles.correction[accepted])
+        accepted, correction = accepted[again], correction[again]
+        particles.u[accepted], particles.mean[accepted] = trial[accepted], mean[accepted]
+        particles.correction[accepted], particles.log_measure[accepted] = correction, log_measure[accepted]

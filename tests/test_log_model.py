@@ -1,0 +1,131 @@
+import numpy as np
+import pytest
+
+from basq.gaussians import GaussianMixture
+from basq.observations import Observations
+from basq.quadrature.importance import StudentMixture, estimate
+from basq.quadrature.smc import next_temperature, systematic, temper
+from basq.surrogate.log_model import LogModel, Scale, window
+from basq.surrogate.reference import Reference
+
+
+def observe(log_l, u, noise=0.0):
+    values = log_l(u)
+    return Observations.empty(u.shape[1]).append(u, u, values, np.zeros(len(u)), noise=noise)
+
+
+def fit_to(log_l, u, noise=0.0):
+    measure = GaussianMixture.standard(u.shape[1])
+    data = observe(log_l, u, noise)
+    log_measure = measure.log_pdf(u)
+    return LogModel.fit(data, log_measure, Reference.first(u, data.log_values + log_measure), None), measure
+
+
+def gaussian(u):
+    return -0.5 * ((u - 0.5) ** 2).sum(axis=1) / 0.3**2 - 1e5
+
+
+def test_reference_whitens():
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(500, 3)) @ np.diag([1.0, 1e-3, 10.0]) + [1.0, 2.0, 3.0]
+    z = Reference.of(points).whiten(points)
+    np.testing.assert_allclose(z.mean(axis=0), 0.0, atol=1e-10)
+    np.testing.assert_allclose(np.cov(z.T), np.eye(3), atol=1e-4)
+
+
+def test_reference_of_one_point_is_finite():
+    reference = Reference.of(np.ones((1, 2)))
+    assert np.isfinite(reference.whiten(np.zeros((1, 2)))).all()
+
+
+def test_scale_is_one_when_enough_points_are_in_the_window():
+    gap = np.linspace(0.0, window(2), 40)
+    assert Scale.of(-gap, gap, 2) == Scale(1.0, 0.0)
+
+
+def test_scale_shrinks_early_values():
+    gap = np.concatenate([[0.0], np.geomspace(1e3, 1e6, 31)])
+    scale = Scale.of(-gap - 7.0, gap, 2)
+    assert scale.top == -7.0
+    need = 2 + 3 * 4 // 2
+    assert scale.factor * np.sort(gap)[need] == pytest.approx(window(2))
+
+
+def test_a_gaussian_is_learned_from_a_few_points():
+    rng = np.random.default_rng(0)
+    model, _ = fit_to(gaussian, rng.normal(size=(30, 3)))
+    u = 0.5 + 0.3 * rng.normal(size=(200, 3))
+    mean, sd = model.predict(u)
+    np.testing.assert_allclose(mean, gaussian(u), atol=0.05)
+    assert sd.max() < 0.5
+
+
+def test_zero_likelihood_is_learned_as_a_region():
+    rng = np.random.default_rng(1)
+
+    def half_space(u):
+        return np.where(u[:, 0] > 0.0, -0.5 * (u * u).sum(axis=1), -np.inf)
+
+    model, _ = fit_to(half_space, rng.normal(size=(60, 2)))
+    inside, outside = np.array([[1.0, 0.0]]), np.array([[-1.0, 0.0]])
+    assert model.mean(inside)[0] - model.mean(outside)[0] > 2.0
+
+
+def test_known_noise_is_not_interpolated():
+    rng = np.random.default_rng(2)
+    u = rng.normal(size=(80, 2))
+    noise = rng.normal(size=80)
+
+    def noisy(x):
+        return -0.5 * (x * x).sum(axis=1) + (noise if len(x) == 80 else 0.0)
+
+    model, _ = fit_to(noisy, u, noise=1.0)
+    mean, sd = model.predict(u)
+    assert np.sqrt(np.mean((mean + 0.5 * (u * u).sum(axis=1)) ** 2)) < 0.6
+    assert sd.max() < 1.0
+
+
+def test_evidence_of_a_sharp_gaussian():
+    rng = np.random.default_rng(3)
+    model, measure = fit_to(gaussian, 0.5 + 0.6 * rng.normal(size=(40, 3)))
+    population = temper(model, measure, 1000, rng)
+    assert population.beta == 1.0
+    found = estimate(model, measure, population.u, 4000, rng)
+    s2 = 0.3**2
+    truth = -1e5 + 1.5 * np.log(s2 / (1 + s2)) - 1.5 * 0.25 / (1 + s2)
+    assert found.log_mean == pytest.approx(truth, abs=4 * found.monte_carlo + 0.02)
+    assert found.monte_carlo < 0.03
+    weights = np.exp(found.log_weights)
+    assert weights.sum() == pytest.approx(1.0)
+    np.testing.assert_allclose(weights @ found.u, 0.5 / (1 + s2), atol=0.03)
+
+
+def test_tempering_stops_where_nothing_is_known():
+    rng = np.random.default_rng(4)
+    u = rng.normal(size=(12, 6))
+    model, measure = fit_to(lambda x: -1e4 * (np.sin(3 * x) ** 2).sum(axis=1), u)
+    assert temper(model, measure, 500, rng).beta < 1.0
+
+
+def test_next_temperature_halves_the_effective_size():
+    log_l = np.random.default_rng(5).normal(size=2000) * 30.0
+    beta = next_temperature(log_l, 0.0)
+    w = np.exp(beta * (log_l - log_l.max()))
+    assert w.sum() ** 2 / (w @ w) / len(w) == pytest.approx(0.5, abs=0.01)
+    assert next_temperature(np.zeros(10), 0.3) == 1.0
+
+
+def test_systematic_resampling_is_even():
+    weights = np.array([0.5, 0.25, 0.25, 0.0])
+    counts = np.bincount(systematic(weights, np.random.default_rng(6)), minlength=4)
+    assert counts[0] == 2
+    assert counts[3] == 0
+
+
+def test_student_mixture_is_a_density():
+    rng = np.random.default_rng(7)
+    mixture = StudentMixture.of(rng.normal(size=(500, 1)) * 0.3 + 1.0, rng)
+    t = np.linspace(-200.0, 200.0, 400_001)
+    assert np.trapezoid(np.exp(mixture.log_pdf(t[:, None])), t) == pytest.approx(1.0, abs=1e-3)
+    draws = mixture.sample(20_000, rng)
+    assert np.median(draws) == pytest.approx(1.0, abs=0.05)
