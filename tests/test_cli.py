@@ -51,3 +51,10 @@ def test_errors_are_one_line_and_exit_code_two(capsys, monkeypatch):
     monkeypatch.setattr("basq.cli._demo", refuse)
     assert main(["demo"]) == 2
     assert capsys.readouterr().err == "basq: not like this\n"
+
+
+def test_a_negative_seed_is_refused(capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["demo", "--seed", "-1"])
+    assert stop.value.code == 2
+    assert "negative" in capsys.readouterr().err

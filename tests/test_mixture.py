@@ -9,7 +9,7 @@ from scipy import stats
 from basq.errors import InputError
 from basq.gaussians import GaussianMixture
 from basq.quadrature.evidence import closed_form_evidence
-from basq.quadrature.mixture import MIN_ACCEPTANCE
+from basq.quadrature.mixture import MIN_ACCEPTANCE, Group, SignedMixture
 from basq.quadrature.moves import metropolis
 from basq.quadrature.posterior import closed_form_posterior
 from basq.surrogate.gp import GP
@@ -541,3 +541,13 @@ def test_only_known_models_have_a_closed_form():
     gp = GP.condition(design(2), np.ones(8), make_kernel("matern32", 2), noise=1e-3)
     with pytest.raises(TypeError, match="RBF"):
         closed_form_posterior(Vanilla(gp), MEASURES["plane"])
+
+
+def test_quantiles_of_a_density_that_goes_negative_are_finite():
+    d = np.zeros((1, 1))
+    narrow = Group(np.array([[-0.6]]), d, np.array([[4.0]]), d, np.array([[1e-4]]))
+    other = Group(np.array([[-0.6]]), d, np.array([[-4.0]]), d, np.array([[1e-4]]))
+    centre = Group(np.array([[2.2]]), d, np.array([[0.0]]), d, np.array([[1e-2]]))
+    mixture = SignedMixture((centre, narrow, other))
+    assert mixture.moments()[1][0, 0] < 0.0
+    assert np.isfinite(mixture.ppf([0.1, 0.5, 0.9])).all()

@@ -6,6 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from basq.diagnostics import Audit, audit, calibration
+from basq.errors import InputError
 from basq.gaussians import GaussianMixture
 from basq.method import Batch, Posterior
 from basq.observations import Observations
@@ -13,7 +14,7 @@ from basq.prior import Prior
 from basq.quadrature.importance import Estimate, estimate
 from basq.quadrature.sampled import SampledPosterior
 from basq.quadrature.smc import Population, temper
-from basq.selection.exploration import Explorer, explore
+from basq.selection.exploration import Explorer, explore, spread_points
 from basq.selection.nystrom import nystrom_features
 from basq.selection.recombination import recombine
 from basq.surrogate.log_model import LogModel
@@ -34,6 +35,36 @@ JENSEN = 0.4
 def quota(n_dim: int) -> float:
     """Exploration points without a surprise that make "no other mode" believable."""
     return 12.0 + 2.0 * n_dim
+
+
+@dataclass(frozen=True)
+class ModelDensity:
+    """Log posterior density of a log-model in standard space, (m, d) -> (m,); a class, so that it can be pickled."""
+
+    model: LogModel
+    measure: GaussianMixture
+    log_z: float
+
+    def __call__(self, u: FloatArray) -> FloatArray:
+        return self.model.integrand(u)[1] + self.measure.log_pdf(u) - self.log_z
+
+
+@dataclass(frozen=True)
+class Blind:
+    """The state while every value seen is zero (−inf): nothing to model, only to search."""
+
+    observations: Observations
+
+    log_evidence = float("-inf")
+    log_evidence_std = float("inf")
+
+    @property
+    def posterior(self) -> Posterior:
+        raise InputError("Every likelihood value so far is zero (−inf): there is no posterior yet.")
+
+    def converged(self, dlogz: float) -> tuple[bool, str]:
+        """Nothing is known."""
+        return False, f"all {len(self.observations)} likelihood values so far are zero (−inf)"
 
 
 @dataclass(frozen=True)
@@ -114,12 +145,8 @@ class AutoFit:
     @cached_property
     def posterior(self) -> Posterior:
         """The posterior in standard space."""
-        model, measure, e = self.model, self.measure, self.estimate
-        log_z = e.log_mean - model.scale.top
-
-        def log_density(u: FloatArray) -> FloatArray:
-            return model.integrand(u)[1] + measure.log_pdf(u) - log_z
-
+        e = self.estimate
+        log_density = ModelDensity(self.model, self.measure, e.log_mean - self.model.scale.top)
         return SampledPosterior.build(log_density, e.u, e.log_weights, np.random.default_rng(self.seed))
 
 
@@ -135,9 +162,13 @@ class Auto:
         return max(32 if n_dim > 1 else 16, 4 * n_dim)
 
     def fit(
-        self, observations: Observations, prior: Prior, previous: AutoFit | None, rng: np.random.Generator
-    ) -> AutoFit:
+        self, observations: Observations, prior: Prior, previous: AutoFit | Blind | None, rng: np.random.Generator
+    ) -> AutoFit | Blind:
         """Audit the last batch, then learn from it."""
+        if not np.isfinite(observations.log_values).any():
+            return Blind(observations)
+        if isinstance(previous, Blind):
+            previous = None
         measure = prior.measure
         log_measure = measure.log_pdf(observations.u)
         log_posterior = observations.log_values + log_measure
@@ -184,8 +215,10 @@ class Auto:
         parts = factor * e.surrogate_var, (JENSEN * e.jensen) ** 2, (1.2 * e.monte_carlo) ** 2, (0.5 * drift) ** 2
         return float(np.sqrt(sum(parts) + 0.005**2))
 
-    def select(self, fitted: AutoFit, batch_size: int, rng: np.random.Generator, *, cost_ratio: float) -> Batch:
+    def select(self, fitted: AutoFit | Blind, batch_size: int, rng: np.random.Generator, *, cost_ratio: float) -> Batch:
         """Choose a batch: most integrate the posterior, some explore."""
+        if isinstance(fitted, Blind):
+            return Batch(spread_points(fitted.observations.u, batch_size, rng), explores=True)
         share = EXPLORING_ONLY if fitted.only_exploration_missing else EXPLORING
         n_explore = int(np.floor(share * batch_size + rng.random()))  # right on average, for small batches too
         points = integrate_batch(fitted, batch_size - n_explore, rng)

@@ -16,7 +16,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     commands = parser.add_subparsers(dest="command", required=True)
     demo = commands.add_parser("demo", help="solve a small built-in problem and draw its posterior")
     demo.add_argument("--output", type=Path, default=Path("basq-demo.png"), help="picture to write (%(default)s)")
-    demo.add_argument("--seed", type=int, default=1, help="random seed (%(default)s)")
+    demo.add_argument("--seed", type=_seed, default=1, help="random seed (%(default)s)")
     options = parser.parse_args(argv)
     from basq.errors import BasqError
 
@@ -26,6 +26,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"basq: {error}", file=sys.stderr)
         return 2
     return 0
+
+
+def _seed(text: str) -> int:
+    seed = int(text)
+    if seed < 0:
+        raise argparse.ArgumentTypeError(f"{seed} is negative; give 0 or more")
+    return seed
 
 
 def _demo(output: Path, seed: int) -> None:

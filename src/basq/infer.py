@@ -8,13 +8,13 @@ from typing import Any, Literal
 import numpy as np
 from tqdm import tqdm
 
+from basq.auto import Auto
 from basq.errors import InputError
 from basq.evaluation.call import Call
 from basq.evaluation.pool import Mapper, evaluator
 from basq.loop import State, run
 from basq.method import Fit, Method, Posterior
 from basq.observations import Observations
-from basq.paper import Paper
 from basq.prior import Prior, as_prior
 from basq.result import Result
 from basq.stopping import Stopping
@@ -48,7 +48,8 @@ def infer(
     Parameters
     ----------
     log_likelihood : callable
-        Takes a point (d,) and returns the natural log of the likelihood, a float; −inf is allowed.
+        Takes a point (d,) and returns the natural log of the likelihood, a float; −inf is allowed. A noisy one
+        returns the pair (value, standard deviation of its noise).
     prior : Prior, dict, list or frozen scipy.stats distribution
         For example ``{"rate": stats.lognorm(0.5), "phase": (0, 1)}``.
     prior_transform : callable, optional
@@ -162,7 +163,7 @@ def _prior(prior: Any, transform: Callable[[FloatArray], Any] | None, n_dim: int
 
 def _method(method: Method[Any] | str) -> Method[Any]:
     if method == "auto":
-        return Paper(model="wsabi-m", mean="constant")
+        return Auto()
     if isinstance(method, str | type) or not hasattr(method, "select"):
         raise InputError(f"method={method!r}: allowed are 'auto' and configurations such as basq.Paper().")
     return method

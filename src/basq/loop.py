@@ -100,12 +100,13 @@ def extend(observations: Observations, batch: Batch, prior: Prior, evaluate: Eva
         return observations
     x = prior.from_standard(batch.u)
     try:
-        log_likelihood = evaluate(x)
+        log_likelihood, noise = evaluate(x).T
     except EvaluationError as error:
         error.add_note(f"{len(observations)} earlier evaluations are in this error's attribute `observations`.")
         error.observations = observations  # type: ignore[attr-defined]
         raise
-    return observations.append(x, batch.u, log_likelihood, prior.log_weight(batch.u), explores=batch.explores)
+    log_weight = prior.log_weight(batch.u)
+    return observations.append(x, batch.u, log_likelihood, log_weight, noise=noise, explores=batch.explores)
 
 
 class Clock:

@@ -125,6 +125,15 @@ class PaperFit:
 
 
 @dataclass(frozen=True)
+class Data:
+    """Scaled likelihood values (n,) at points u (n, d), with the standard deviation of their noise (n,)."""
+
+    u: FloatArray
+    values: FloatArray
+    noise: FloatArray
+
+
+@dataclass(frozen=True)
 class Paper:
     """Configuration of the paper's method: ``basq.infer(..., method=basq.Paper())``.
 
@@ -228,37 +237,41 @@ class Paper:
         finite = log_values[np.isfinite(log_values)]
         log_scale = float(finite.max()) if len(finite) else -np.inf
         values = np.exp(log_values - log_scale) if len(finite) else np.zeros(len(log_values))
-        surrogate = self._surrogate(observations.u, values, prior.measure, previous, rng)
+        data = Data(observations.u, values, values * observations.noise)
+        surrogate = self._surrogate(data, prior.measure, previous, rng)
         closed = has_closed_form(surrogate)
         points = np.empty((0, prior.n_dim)) if closed else prior.measure.sample_quasi(N_EMPIRICAL, rng)
         return PaperFit(surrogate, prior.measure, log_scale, points, int(rng.integers(2**31)))
 
     def _surrogate(
-        self,
-        u: FloatArray,
-        values: FloatArray,
-        measure: GaussianMixture,
-        previous: PaperFit | None,
-        rng: np.random.Generator,
+        self, data: Data, measure: GaussianMixture, previous: PaperFit | None, rng: np.random.Generator
     ) -> Surrogate:
+        """Warp the data and train; noise passes through a warp by its slope (the delta method)."""
         old = previous.surrogate if previous else None
         if self.model == "vanilla":
-            return Vanilla(self._train(u, values, old.gp if old else None))
+            return Vanilla(self._train(data.u, data.values, old.gp if old else None, data.noise))
         if self.model == "bbq":
-            log = ShiftedLog(SHIFT)
-            linear = self._train(u, values, old.linear if isinstance(old, Bbq) else None)
-            log_gp = self._train(u, log.forward(values), old.gp if old else None)
-            # Δ vanishes at the data, so points between them are what it is learned from
-            between = np.concatenate([u, measure.sample_quasi(min(2 * len(u), 400), rng)])
-            difference = log_difference(log_gp, linear, log.shift, between)
-            start = old.delta if isinstance(old, Bbq) else None
-            delta = replace(self, mean="zero")._train(between, difference, start)
-            return Bbq(log_gp, linear, delta, log.shift)
-        warp = SquareRoot.below(values)
-        gp = self._train(u, warp.forward(values), old.gp if old else None)
+            return self._bbq(data, measure, old, rng)
+        warp = SquareRoot.below(data.values)
+        y = warp.forward(data.values)
+        noise = np.divide(data.noise, y, out=np.zeros_like(y), where=y > 0.0)
+        gp = self._train(data.u, y, old.gp if old else None, noise)
         return Wsabi(gp, warp.offset, matched=self.model == "wsabi-m")
 
-    def _train(self, u: FloatArray, y: FloatArray, previous: GP | None) -> GP:
+    def _bbq(self, data: Data, measure: GaussianMixture, old: Surrogate | None, rng: np.random.Generator) -> Bbq:
+        """Train the three processes of BBQ."""
+        log = ShiftedLog(SHIFT)
+        linear = self._train(data.u, data.values, old.linear if isinstance(old, Bbq) else None, data.noise)
+        log_noise = data.noise / (data.values + log.shift)
+        log_gp = self._train(data.u, log.forward(data.values), old.gp if old else None, log_noise)
+        # Δ vanishes at the data, so points between them are what it is learned from
+        between = np.concatenate([data.u, measure.sample_quasi(min(2 * len(data.u), 400), rng)])
+        difference = log_difference(log_gp, linear, log.shift, between)
+        start = old.delta if isinstance(old, Bbq) else None
+        delta = replace(self, mean="zero")._train(between, difference, start, np.zeros(len(between)))
+        return Bbq(log_gp, linear, delta, log.shift)
+
+    def _train(self, u: FloatArray, y: FloatArray, previous: GP | None, noise_sd: FloatArray) -> GP:
         """Learn the hyperparameters, starting from the last ones."""
         spread = float(np.mean(y**2)) or 1.0
         kernel: Kernel = make_kernel(self.kernel, u.shape[1], lengthscale=np.sqrt(u.shape[1]), variance=spread)
@@ -266,8 +279,9 @@ class Paper:
             kernel = previous.kernel
         constant, relative = self.mean == "constant", None if self.noise == "fit" else float(self.noise)
         if self.update_kernel:
-            return fit(u, y, kernel, constant_mean=constant, noise=relative)
-        gp = GP.condition(u, y, kernel, noise=kernel.variance * (INITIAL_NOISE if relative is None else relative))
+            return fit(u, y, kernel, constant_mean=constant, noise=relative, known_noise=noise_sd**2)
+        initial = kernel.variance * (INITIAL_NOISE if relative is None else relative)
+        gp = GP.condition(u, y, kernel, noise=initial + noise_sd**2)
         return replace(gp, mean=profiled_mean(gp.factor, y, kernel.variance)[0]) if constant else gp
 
     # --- Algorithm 1, lines 4-10: choose the next batch -----------------------------------------------------------

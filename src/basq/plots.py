@@ -109,11 +109,11 @@ def plot_run(result: "Result", *, truth: float | None = None) -> Figure:
     """
     figure = Figure(figsize=(6.0, 3.6), layout="constrained")
     axis = figure.subplots()
-    calls = [r.n_evals for r in result.history]
+    known = [r for r in result.history if np.isfinite(r.log_evidence) and np.isfinite(r.log_evidence_std)]
     axis.errorbar(
-        calls,
-        [r.log_evidence for r in result.history],
-        yerr=[2.0 * r.log_evidence_std for r in result.history],
+        [r.n_evals for r in known],
+        [r.log_evidence for r in known],
+        yerr=[2.0 * r.log_evidence_std for r in known],
         fmt="o-",
         color=BLUE,
         capsize=3,

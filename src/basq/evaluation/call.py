@@ -34,13 +34,23 @@ class Call:
             raise InputError(f"log_likelihood must be callable, got {type(self.function).__name__}.")
         _check_arity(self.function)
 
-    def one(self, x: FloatArray) -> float:
-        """Evaluate a single point (d,)."""
-        return _as_float(self._evaluate(x, f"x = {x.tolist()}"), x)
+    def one(self, x: FloatArray) -> tuple[float, float]:
+        """Evaluate a single point (d,): its log-likelihood, and the standard deviation of its noise."""
+        value = self._evaluate(x, f"x = {x.tolist()}")
+        if isinstance(value, tuple) and len(value) == 2:
+            return _as_float(value[0], x), _checked_noise(_as_float(value[1], x), x)
+        return _as_float(value, x), 0.0
 
     def many(self, x: FloatArray) -> FloatArray:
-        """Evaluate a whole batch (n, d) in one call of a vectorised function: (n,)."""
+        """Evaluate a batch (n, d) in one call of a vectorised function: log-likelihoods and noise sds, (n, 2)."""
         values = self._evaluate(x, f"a batch of {len(x)} points")
+        if isinstance(values, tuple) and len(values) == 2 and np.ndim(values[0]) > 0:
+            noise = [_checked_noise(s, row) for s, row in zip(self._column(values[1], x), x, strict=True)]
+            return np.stack([self._column(values[0], x), noise], axis=1)
+        return np.stack([self._column(values, x), np.zeros(len(x))], axis=1)
+
+    def _column(self, values: Any, x: FloatArray) -> FloatArray:
+        """One number per point of a batch, checked: (n,)."""
         try:
             out = np.asarray(values, dtype=float)
         except (TypeError, ValueError) as error:
@@ -107,6 +117,14 @@ def _checked(value: float, x: FloatArray) -> float:
             "allowed are finite numbers and -inf (zero likelihood)."
         )
     return float(value)
+
+
+def _checked_noise(sd: float, x: FloatArray) -> float:
+    if not 0.0 <= sd < np.inf:
+        raise EvaluationError(
+            f"log_likelihood returned a noise standard deviation of {sd} at x = {x.tolist()}; it must be 0 or more."
+        )
+    return sd
 
 
 def _short(value: Any) -> str:

@@ -23,7 +23,9 @@ class Mapper(Protocol):
 
 @contextmanager
 def evaluator(call: Call, pool: int | Mapper | None) -> Iterator[Evaluate]:
-    """Give a function that evaluates a batch (n, d) -> (n,), and clean up what it needed.
+    """Give a function that evaluates a batch, and clean up what it needed.
+
+    It maps points (n, d) to log-likelihoods and the standard deviations of their noise, (n, 2).
 
     Parameters
     ----------

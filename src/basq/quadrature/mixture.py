@@ -188,7 +188,9 @@ class SignedMixture:
     def _grid(self, n: int = 2001) -> FloatArray:
         """Grid that holds a one-dimensional mixture up to rounding."""
         mean, cov = self.moments()
-        centre, reach = float(mean[0]), 10.0 * float(np.sqrt(max(cov[0, 0], 1e-300)))
+        # a surrogate that goes negative can have a negative "variance": then its widest component sets the scale
+        widest = max(float(g.cov[0, 0]) for g in self.groups)
+        centre, reach = float(mean[0]), 10.0 * float(np.sqrt(cov[0, 0] if cov[0, 0] > 0.0 else widest))
         rounding = 1e-10 + 1e-14 / self.acceptance  # signed weights cancel to one
         for _ in range(10):
             below, above = self.cdf([centre - reach, centre + reach])

@@ -78,6 +78,10 @@ class GP:
         factor, jitter = cholesky(kernel(x, x) + np.diag(variances))
         return cls(x, y, kernel, mean, variances + jitter, factor)
 
+    def __getstate__(self) -> dict[str, object]:
+        """Everything but the bound function, which cannot be pickled and is made again when needed."""
+        return {k: v for k, v in self.__dict__.items() if k != "_weighted_sum"}
+
     @cached_property
     def weights(self) -> FloatArray:
         """ω = Ω (y − c), (n,)."""
