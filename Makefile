@@ -14,7 +14,7 @@ PYTHONS := $(PYTHON)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types format bench-paper clean
+.PHONY: help demo test lint types format bench-paper bench-engine clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -40,6 +40,9 @@ format: $(VENV)/.installed-lint ## Format the code and fix what can be fixed
 
 bench-paper: $(VENV)/.installed ## Measure the paper's method on the paper's problems
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.paper_method $(ARGS)
+
+bench-engine: $(VENV)/.installed ## Measure the default engine on many families
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.engine $(ARGS)
 
 clean: ## Remove the virtual environment, builds and caches
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

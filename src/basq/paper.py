@@ -40,6 +40,8 @@ SHIFT = 0.01
 """BBQ's γ, relative to the largest likelihood seen (Osborne et al. 2012 use a hundredth)."""
 INITIAL_NOISE = 1e-4
 """Relative noise variance where it would be learned, but hyperparameters are not updated."""
+N_BETWEEN = 200
+"""Most points between the data that BBQ's third process learns from."""
 N_EMPIRICAL = 2**14
 """Points of the empirical measure where no closed form exists."""
 
@@ -265,7 +267,7 @@ class Paper:
         log_noise = data.noise / (data.values + log.shift)
         log_gp = self._train(data.u, log.forward(data.values), old.gp if old else None, log_noise)
         # Δ vanishes at the data, so points between them are what it is learned from
-        between = np.concatenate([data.u, measure.sample_quasi(min(2 * len(data.u), 400), rng)])
+        between = np.concatenate([data.u, measure.sample_quasi(min(2 * len(data.u), N_BETWEEN), rng)])
         difference = log_difference(log_gp, linear, log.shift, between)
         start = old.delta if isinstance(old, Bbq) else None
         delta = replace(self, mean="zero")._train(between, difference, start, np.zeros(len(between)))
