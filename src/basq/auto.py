@@ -5,48 +5,50 @@ from functools import cached_property
 
 import numpy as np
 
+from basq.batches import cell_batch
+from basq.cells import Cell, Total, allocate, first_plan, labels, plan_cells
 from basq.diagnostics import Audit, audit, calibration
 from basq.errors import InputError
-from basq.gaussians import GaussianMixture
+from basq.gaussians import Measure
 from basq.method import Batch, Posterior
+from basq.modes import VALLEY, bulks, explore, find_suspect, still_climbing
 from basq.observations import Observations
 from basq.prior import Prior
-from basq.quadrature.importance import Estimate, estimate
 from basq.quadrature.sampled import SampledPosterior
-from basq.quadrature.smc import Population, temper
-from basq.selection.exploration import Explorer, explore, spread_points
-from basq.selection.nystrom import nystrom_features
-from basq.selection.recombination import recombine
-from basq.surrogate.log_model import LogModel
-from basq.surrogate.reference import Reference
+from basq.selection.exploration import Explorer, spread_points
 from basq.types import FloatArray
 
-N_PARTICLES, N_DRAWS = 1000, 4000
 EXPLORING = 0.25
 """Share of a batch that explores."""
 EXPLORING_ONLY = 0.75
 """The same when nothing but exploration is left to do."""
-TAIL = 0.3
-"""Share of the selection measure that is broadened beyond the posterior."""
+GENEROUS = 0.1
+"""Standard deviation of log Z below which nothing but exploration is left to do, whatever the user's target."""
 JENSEN = 0.4
 """Share of the C/2 correction that counts as error."""
 
 
 def quota(n_dim: int) -> float:
     """Exploration points without a surprise that make "no other mode" believable."""
-    return 12.0 + 2.0 * n_dim
+    return 16.0 + 2.0 * n_dim
 
 
 @dataclass(frozen=True)
-class ModelDensity:
-    """Log posterior density of a log-model in standard space, (m, d) -> (m,); a class, so that it can be pickled."""
+class CellDensity:
+    """Log posterior density of all cells in standard space, (m, d) -> (m,); a class, so that it can be pickled."""
 
-    model: LogModel
-    measure: GaussianMixture
+    cells: tuple[Cell, ...]
+    measure: Measure
     log_z: float
 
     def __call__(self, u: FloatArray) -> FloatArray:
-        return self.model.integrand(u)[1] + self.measure.log_pdf(u) - self.log_z
+        out = self.measure.log_pdf(u) - self.log_z
+        label = labels([c.gate for c in self.cells], u)
+        for k, cell in enumerate(self.cells):
+            mine = label == k
+            if mine.any():
+                out[mine] += cell.model.integrand(u[mine])[1] + cell.model.scale.top
+        return out
 
 
 @dataclass(frozen=True)
@@ -69,20 +71,45 @@ class Blind:
 
 @dataclass(frozen=True)
 class AutoFit:
-    """The engine's state after a batch."""
+    """The engine's state after a batch.
 
-    model: LogModel
-    measure: GaussianMixture
+    Attributes
+    ----------
+    cells : tuple of Cell
+    total : Total
+        Evidence of all of them.
+    measure : Measure
+        The prior.
+    observations : Observations
+    explorer : Explorer
+    audits : tuple of Audit
+    trail : tuple of (float, float)
+        log Z and its standard deviation after every batch, this one last.
+    explored : int
+        Exploration points since the last surprise.
+    climbing : int
+        Searches of the last batch that are still on their way up.
+    tested : frozenset of int
+        Observations whose valley has been looked for.
+    seed : int
+        Of the posterior's sampling.
+    """
+
+    cells: tuple[Cell, ...]
+    total: Total
+    measure: Measure
     observations: Observations
-    population: Population
-    estimate: Estimate
     explorer: Explorer
     audits: tuple[Audit, ...]
     trail: tuple[tuple[float, float], ...]
-    """log Z and its sd after every batch, this one last."""
     explored: int
-    """Exploration points since the last surprise."""
+    climbing: int
+    tested: frozenset[int]
     seed: int
+
+    @property
+    def n_dim(self) -> int:
+        return self.observations.u.shape[1]
 
     @property
     def log_evidence(self) -> float:
@@ -93,32 +120,38 @@ class AutoFit:
         return self.trail[-1][1]
 
     def doubts(self, dlogz: float) -> list[str]:
-        """Reasons not to believe the answer yet."""
+        """Reasons not to believe the answer yet, exploration aside."""
         out = []
-        if self.population.beta < 1.0:
+        if not all(c.resolved for c, share in zip(self.cells, self.total.shares, strict=True) if share > 0.01):
             out.append("the surrogate does not resolve the posterior yet")
         if not self.log_evidence_std <= dlogz:
             out.append(f"sd of log Z {self.log_evidence_std:.3g} is above dlogz = {dlogz:g}")
-        if self.estimate.effective < 200:
+        if self.total.effective < 200:
             out.append("the evidence integral is uncertain")
         if not self.audits:
-            out.append("no batch has tested the surrogate yet")
-        else:
-            last, factor = self.audits[-1], calibration(self.audits)
-            if not factor <= 6.0 or (last.n_inside and not last.z2 <= 8.0):
-                out.append(f"the last batches were {np.sqrt(factor):.1f} sd off their prediction")
-            if last.n_inside and not last.rms <= 1.5:
-                out.append(f"the last batch was {last.rms:.1f} nats off its prediction")
-            (before, sd_before), (now, sd) = self.trail[-2:]
-            if not abs(now - before) <= min(0.3, 2.5 * np.hypot(sd, sd_before)):
-                out.append(f"log Z moved by {now - before:+.2f} with the last batch")
-        if self.explored < quota(self.model.n_dim):
+            return [*out, "no batch has tested the surrogate yet"]
+        last, factor = self.audits[-1], calibration(self.audits)
+        if not factor <= 6.0 or (last.n_inside and not last.z2 <= 8.0):
+            out.append(f"the last batches were {np.sqrt(factor):.1f} sd off their prediction")
+        if last.n_inside and not last.rms <= 1.5:
+            out.append(f"the last batch was {last.rms:.1f} nats off its prediction")
+        (before, sd_before), (now, sd) = self.trail[-2:]
+        if not abs(now - before) <= min(0.3, 2.5 * np.hypot(sd, sd_before)):
+            out.append(f"log Z moved by {now - before:+.2f} with the last batch")
+        return out
+
+    def unexplored(self) -> list[str]:
+        """Reasons to look further for other modes."""
+        out = []
+        if self.explored < quota(self.n_dim):
             out.append(f"only {self.explored} exploration points since the last surprise")
+        if self.climbing and self.explored < 2.0 * quota(self.n_dim):
+            out.append(f"{self.climbing} searches for other modes are still climbing")
         return out
 
     def converged(self, dlogz: float) -> tuple[bool, str]:
         """Whether all audits agree that the error is below dlogz."""
-        doubts = self.doubts(dlogz)
+        doubts = self.doubts(dlogz) + self.unexplored()
         if doubts:
             return False, "; ".join(doubts)
         return True, (
@@ -126,28 +159,14 @@ class AutoFit:
             f"prediction, and {self.explored} exploration points found nothing new"
         )
 
-    @property
-    def only_exploration_missing(self) -> bool:
-        """Whether everything else is settled (at a generous accuracy)."""
-        return self.explored < quota(self.model.n_dim) and len(self.doubts(0.1)) == 1
-
-    @property
-    def unhealthy(self) -> bool:
-        """Whether the next fit should look for other hyperparameters as well."""
-        failed = bool(self.audits) and self.audits[-1].z2 > 6.0
-        return failed or self.estimate.effective < 100 or self.estimate.bulk_var > 0.7
-
-    @property
-    def lost(self) -> bool:
-        """Whether the surrogate's posterior has collapsed and the next fit should start afresh."""
-        return self.estimate.effective < 10
-
     @cached_property
     def posterior(self) -> Posterior:
         """The posterior in standard space."""
-        e = self.estimate
-        log_density = ModelDensity(self.model, self.measure, e.log_mean - self.model.scale.top)
-        return SampledPosterior.build(log_density, e.u, e.log_weights, np.random.default_rng(self.seed))
+        parts = [(c.estimate, share) for c, share in zip(self.cells, self.total.shares, strict=True) if share > 0.0]
+        u = np.concatenate([e.u for e, _ in parts])
+        log_weights = np.concatenate([e.log_weights + np.log(share) for e, share in parts])
+        log_density = CellDensity(self.cells, self.measure, self.total.log_mean)
+        return SampledPosterior.build(log_density, u, log_weights, np.random.default_rng(self.seed))
 
 
 @dataclass(frozen=True)
@@ -167,103 +186,92 @@ class Auto:
         """Audit the last batch, then learn from it."""
         if not np.isfinite(observations.log_values).any():
             return Blind(observations)
-        if isinstance(previous, Blind):
-            previous = None
-        measure = prior.measure
-        log_measure = measure.log_pdf(observations.u)
-        log_posterior = observations.log_values + log_measure
-        known = None if previous is None or previous.lost else previous
-        reference = Reference.of(known.population.u) if known else Reference.first(observations.u, log_posterior)
-        rescue = previous is not None and previous.unhealthy
-        model = LogModel.fit(observations, log_measure, reference, known.model if known else None, rescue=rescue)
-        population = temper(model, measure, N_PARTICLES, rng)
-        found = estimate(model, measure, population.u, N_DRAWS, rng)
-        audits, explored = self._audits(observations, measure, previous)
-        trail = previous.trail if previous else ()
-        sd = self._sd(found, audits, trail)
-        explorer = Explorer.fit(observations.u, log_posterior, previous.explorer if previous else None)
+        measure: Measure = prior.measure
+        log_posterior = observations.log_values + measure.log_pdf(observations.u)
+        last = None if isinstance(previous, Blind) else previous
+        news = News.first() if last is None else News.of(last, observations, log_posterior)
+        if last is None:
+            plans = first_plan(prior.n_dim)
+        else:
+            plans = plan_cells(last.cells, observations, news.seed, rescue=news.audits[-1].z2 > 6.0)
+        cells = tuple(Cell.learn(plans, k, observations, measure, rng) for k in range(len(plans)))
+        total = Total.of(cells)
+        trail = last.trail if last else ()
         return AutoFit(
-            model,
+            cells,
+            total,
             measure,
             observations,
-            population,
-            found,
-            explorer,
-            audits,
-            (*trail, (found.log_mean, sd)),
-            explored,
+            Explorer.fit(observations.u, log_posterior, last.explorer if last else None),
+            news.audits,
+            (*trail, (total.log_mean, standard_deviation(total, news.audits, trail))),
+            news.explored,
+            news.climbing,
+            news.tested,
             int(rng.integers(2**31)),
         )
-
-    def _audits(
-        self, observations: Observations, measure: GaussianMixture, previous: AutoFit | None
-    ) -> tuple[tuple[Audit, ...], int]:
-        """Audits so far, and exploration points since the last surprise."""
-        if previous is None:
-            return (), 0
-        n_before = len(previous.observations)
-        new = observations.since(n_before)
-        last = audit(previous.model, measure, previous.population.u, n_before, new)
-        explored = 0 if last.surprise else previous.explored + int(new.explores.sum())
-        return (*previous.audits, last), explored
-
-    def _sd(self, e: Estimate, audits: tuple[Audit, ...], trail: tuple[tuple[float, float], ...]) -> float:
-        """Surrogate variance × calibration, share of the C/2 term, Monte Carlo error, drift, floor."""
-        measured = calibration(audits)
-        factor = float(np.clip(measured, 1.0, 25.0)) if np.isfinite(measured) else 4.0
-        drift = abs(e.log_mean - trail[-1][0]) if trail else 0.0
-        parts = factor * e.surrogate_var, (JENSEN * e.jensen) ** 2, (1.2 * e.monte_carlo) ** 2, (0.5 * drift) ** 2
-        return float(np.sqrt(sum(parts) + 0.005**2))
 
     def select(self, fitted: AutoFit | Blind, batch_size: int, rng: np.random.Generator, *, cost_ratio: float) -> Batch:
         """Choose a batch: most integrate the posterior, some explore."""
         if isinstance(fitted, Blind):
             return Batch(spread_points(fitted.observations.u, batch_size, rng), explores=True)
-        share = EXPLORING_ONLY if fitted.only_exploration_missing else EXPLORING
+        settled = not fitted.doubts(GENEROUS)
+        share = EXPLORING_ONLY if settled and fitted.unexplored() else EXPLORING
         n_explore = int(np.floor(share * batch_size + rng.random()))  # right on average, for small batches too
-        points = integrate_batch(fitted, batch_size - n_explore, rng)
-        found, n_open = explore(fitted.explorer, fitted.model.reference, fitted.population.u, points, n_explore, rng)
-        explores = np.repeat([False, True], [len(points), len(found)])
-        return Batch(np.concatenate([points, found]), explores=explores, info={"open_searches": n_open})
+        counts = allocate(fitted.cells, fitted.total.shares, batch_size - n_explore)
+        parts = [cell_batch(c, n, len(fitted.cells), rng) for c, n in zip(fitted.cells, counts, strict=True)]
+        points = np.concatenate(parts)
+        found = explore(fitted.cells, fitted.explorer, fitted.tested, points, n_explore, rng)
+        return Batch(np.concatenate([points, found]), explores=np.repeat([False, True], [len(points), len(found)]))
 
 
-def integrate_batch(fitted: AutoFit, n: int, rng: np.random.Generator) -> FloatArray:
-    """n points that integrate the surrogate's leading uncertainties like its posterior does: (n, d)."""
-    points, weights = selection_measure(fitted, rng)
-    if n < 3:
-        return points[rng.choice(len(points), n, replace=False, p=weights)]
-    order = rng.permutation(len(points))  # the tree groups neighbours: none should be alike
-    points, weights = points[order], weights[order]
-    p = fitted.model.gp.predict(fitted.model.reference.whiten(points))
-    features = nystrom_features(fitted.model.gp, p, n - 1, max(200, 3 * n), rng, weights=weights, randomised=False)
-    index = recombine(features.values, weights).index
-    spare = np.setdiff1d(np.arange(len(points)), index)
-    short = max(n - len(index), 0)
-    extra = rng.choice(spare, short, replace=False, p=weights[spare] / weights[spare].sum())
-    return points[np.concatenate([index, extra])[:n]]
+@dataclass(frozen=True)
+class News:
+    """What the last batch says before it is learned from; attributes as in ``AutoFit``.
 
-
-def selection_measure(fitted: AutoFit, rng: np.random.Generator, n_broad: int = 1500) -> tuple[FloatArray, FloatArray]:
-    """Posterior samples, and a broadened copy of them weighted by an optimistic density.
-
-    The second part looks where the posterior would be if the surrogate were too low there.
-
-    Returns
-    -------
-    points : (N, d) array
-    weights : (N,) array, sum to one
+    Attributes
+    ----------
+    seed : (d,) array or None
+        A point behind a valley that the batch has proven.
     """
-    model, measure, beta, inner = fitted.model, fitted.measure, fitted.population.beta, fitted.population.u
-    root = Reference.of(inner).root
-    size = rng.choice([0.3, 0.7, 1.2], size=(n_broad, 1))
-    outer = inner[rng.integers(len(inner), size=n_broad)] + size * (
-        rng.standard_normal((n_broad, model.n_dim)) @ root.T
-    )
-    mean_inner = model.predict(inner)[0]
-    mean, sd = model.predict(outer)
-    typical = np.median(beta * mean_inner + measure.log_pdf(inner))
-    optimistic = beta * (mean + np.minimum(sd, 3.0)) + measure.log_pdf(outer)
-    broad = np.exp(np.minimum(optimistic - typical, 0.0))
-    weights = np.concatenate([np.full(len(inner), (1.0 - TAIL) / len(inner)), TAIL * broad / broad.sum()])
-    keep = weights > 1e-12
-    return np.concatenate([inner, outer])[keep], weights[keep] / weights[keep].sum()
+
+    audits: tuple[Audit, ...]
+    explored: int
+    climbing: int
+    tested: frozenset[int]
+    seed: FloatArray | None
+
+    @classmethod
+    def first(cls) -> "News":
+        return cls((), 0, 0, frozenset(), None)
+
+    @classmethod
+    def of(cls, last: AutoFit, observations: Observations, log_posterior: FloatArray) -> "News":
+        """Compare the new observations with the state that chose them."""
+        n_before = len(last.observations)
+        new, levels = observations.since(n_before), log_posterior[n_before:]
+        found = audit(last.cells, last.total.shares, last.measure, n_before, new)
+        explored = 0 if found.surprise else last.explored + int(new.explores.sum())
+        climbing = still_climbing(last.cells, last.explorer, new.u[new.explores], levels[new.explores])
+        tested, seed = last.tested, None
+        suspect = find_suspect(last.cells, last.explorer, last.tested, bulks(last.cells))
+        if suspect is not None:
+            at = np.flatnonzero((new.u == suspect.midpoint).all(axis=1))
+            if len(at):
+                tested = tested | {suspect.index}
+                proven = levels[at[0]] < log_posterior[suspect.index] - VALLEY
+                seed = observations.u[suspect.index] if proven else None
+        return cls((*last.audits, found), explored, climbing, tested, seed)
+
+
+def standard_deviation(total: Total, audits: tuple[Audit, ...], trail: tuple[tuple[float, float], ...]) -> float:
+    """Standard deviation of log Z.
+
+    Surrogate variance times the audits' calibration, a share of the C/2 term, Monte Carlo error, half the last change,
+    half the mass at the edge of zero likelihood, and a floor.
+    """
+    measured = calibration(audits)
+    factor = float(np.clip(measured, 1.0, 25.0)) if np.isfinite(measured) else 4.0
+    drift = abs(total.log_mean - trail[-1][0]) if trail else 0.0
+    terms = (JENSEN * total.jensen, 1.2 * total.monte_carlo, 0.5 * drift, 0.5 * total.wall, 0.005)
+    return float(np.sqrt(factor * total.surrogate_var + sum(t * t for t in terms)))

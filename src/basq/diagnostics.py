@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from basq.gaussians import GaussianMixture
+from basq.cells import Cell, labels
+from basq.gaussians import Measure
 from basq.observations import Observations
-from basq.surrogate.log_model import LogModel
 from basq.types import FloatArray
 
 LARGEST_Z2 = 25.0
@@ -52,28 +52,35 @@ class Audit:
     surprise: bool
 
 
-def audit(model: LogModel, measure: GaussianMixture, population: FloatArray, n_before: int, new: Observations) -> Audit:
+def audit(cells: Sequence[Cell], shares: FloatArray, measure: Measure, n_before: int, new: Observations) -> Audit:
     """Compare a batch with its prediction.
 
     Parameters
     ----------
-    model : LogModel
-        As it was when the batch was chosen.
-    population : (n, d) array
-        Its posterior samples.
+    cells : sequence of Cell
+        As they were when the batch was chosen.
+    shares : (k,) array
+        Of the evidence; a cell without any has nothing to say.
+    measure : Measure
+        The prior.
     n_before : int
         Calls before the batch.
     new : Observations
         The batch.
     """
-    mean, sd = model.predict(new.u)
+    label = labels([c.gate for c in cells], new.u)
+    mean, sd, common = np.empty(len(new)), np.empty(len(new)), np.empty(len(new))
+    rare = -np.inf
+    for k, cell in enumerate(cells):
+        mine, some = label == k, cell.population.u[:400]
+        mean[mine], sd[mine] = cell.model.predict(new.u[mine])
+        levels = cell.model.predict(some)[0] + measure.log_pdf(some)
+        common[mine] = np.quantile(levels, 0.01)
+        rare = max(rare, float(np.quantile(levels, 0.0025)))  # a surprise is relative to the highest cell
     values, log_measure = new.log_values, measure.log_pdf(new.u)
-    some = population[:400]
-    levels = model.predict(some)[0] + measure.log_pdf(some)
-    rare, common = np.quantile(levels, [0.0025, 0.01])
     residual = np.where(np.isfinite(values), values - mean, -50.0)
     matters = (mean + log_measure > common) | (values + log_measure > common)
-    inside = matters & np.isfinite(values)
+    inside = matters & np.isfinite(values) & (shares[label] > 0.01)
     surprise = bool(((residual > SURPRISE) & (values + log_measure > rare)).any())
     if not inside.any():
         return Audit(n_before, 0, float("nan"), float("nan"), float("nan"), surprise)

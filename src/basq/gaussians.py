@@ -1,6 +1,7 @@
 """Gaussian mixtures: the measures that integrals are taken over."""
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from scipy.special import logsumexp, ndtri
@@ -29,6 +30,18 @@ def log_normal_pdf(x: FloatArray, mean: FloatArray, cov: FloatArray) -> FloatArr
     log_root_det = np.log(np.diag(cholesky(cov)[0])).sum()
     out: FloatArray = -0.5 * ((z * z).sum(axis=1) + len(mean) * LOG_2PI) - log_root_det
     return out
+
+
+class Measure(Protocol):
+    """Something to integrate over: a density, perhaps not normalised, that can be sampled."""
+
+    def log_pdf(self, u: FloatArray) -> FloatArray:
+        """Log-density at the rows of u: (m,)."""
+        ...
+
+    def sample(self, n: int, rng: np.random.Generator) -> FloatArray:
+        """Draw n points: (n, d)."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -63,10 +76,10 @@ class GaussianMixture:
         between: FloatArray = (self.weights[:, None] * offset).T @ offset
         return within + between
 
-    def log_pdf(self, x: FloatArray) -> FloatArray:
-        """Log-density at the rows of x: (m, d) -> (m,)."""
+    def log_pdf(self, u: FloatArray) -> FloatArray:
+        """Log-density at the rows of u: (m, d) -> (m,)."""
         terms = [
-            np.log(w) + log_normal_pdf(x, m, s) for w, m, s in zip(self.weights, self.means, self.covs, strict=True)
+            np.log(w) + log_normal_pdf(u, m, s) for w, m, s in zip(self.weights, self.means, self.covs, strict=True)
         ]
         out: FloatArray = logsumexp(np.stack(terms), axis=0)
         return out

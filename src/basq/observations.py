@@ -50,6 +50,10 @@ class Observations:
         """Only what came after the first n."""
         return Observations(*(getattr(self, field.name)[n:] for field in fields(self)))
 
+    def where(self, mask: BoolArray) -> "Observations":
+        """Only some of them."""
+        return Observations(*(getattr(self, field.name)[mask] for field in fields(self)))
+
     @property
     def log_values(self) -> FloatArray:
         """Log of the integrand relative to the measure: (n,)."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import gammaln, logsumexp
 
-from basq.gaussians import GaussianMixture
+from basq.gaussians import Measure
 from basq.linalg import cholesky, solve_lower
 from basq.surrogate.gp import Prediction
 from basq.surrogate.log_model import BONUS_CAP, LogModel
@@ -101,6 +101,8 @@ class Estimate:
         Effective number of draws.
     bulk_var : float
         Mean variance of log ℓ under the posterior (capped).
+    wall : float
+        Posterior mass that may lie where the likelihood is zero.
     u, log_weights : arrays
         The weighted draws, (n, d) and (n,), normalised.
     """
@@ -111,13 +113,12 @@ class Estimate:
     monte_carlo: float
     effective: float
     bulk_var: float
+    wall: float
     u: FloatArray
     log_weights: FloatArray
 
 
-def estimate(
-    model: LogModel, measure: GaussianMixture, points: FloatArray, n_draws: int, rng: np.random.Generator
-) -> Estimate:
+def estimate(model: LogModel, measure: Measure, points: FloatArray, n_draws: int, rng: np.random.Generator) -> Estimate:
     """Integrate exp(log-likelihood) over the measure by importance sampling about posterior samples.
 
     Parameters
@@ -140,6 +141,7 @@ def estimate(
         monte_carlo=float(np.sqrt(max(w @ w - 1.0 / n_draws, 0.0))),
         effective=float(1.0 / (w @ w)),
         bulk_var=float(w_plain @ capped),
+        wall=float(w @ (1.0 - model.feasibility(u))),
         u=u,
         log_weights=log_w,
     )

@@ -5,7 +5,7 @@ from typing import Protocol
 
 import numpy as np
 
-from basq.gaussians import GaussianMixture
+from basq.gaussians import Measure
 from basq.surrogate.reference import Reference
 from basq.types import FloatArray
 
@@ -49,7 +49,7 @@ class Particles:
     log_measure: FloatArray
 
     @classmethod
-    def at(cls, u: FloatArray, model: LogLikelihoodModel, measure: GaussianMixture) -> "Particles":
+    def at(cls, u: FloatArray, model: LogLikelihoodModel, measure: Measure) -> "Particles":
         return cls(u.copy(), model.mean(u), model.correction(u), measure.log_pdf(u))
 
     def take(self, index: np.ndarray) -> "Particles":
@@ -74,7 +74,7 @@ class Population:
     stages: tuple[tuple[float, FloatArray], ...]
 
 
-def temper(model: LogLikelihoodModel, measure: GaussianMixture, n: int, rng: np.random.Generator) -> Population:
+def temper(model: LogLikelihoodModel, measure: Measure, n: int, rng: np.random.Generator) -> Population:
     """Sample the measure, then raise the likelihood to growing powers, resampling and moving at each."""
     particles = Particles.at(measure.sample(n, rng), model, measure)
     beta, stages = 0.0, [(0.0, particles.u.copy())]
@@ -120,7 +120,7 @@ def systematic(weights: FloatArray, rng: np.random.Generator) -> np.ndarray:
 def move(
     particles: Particles,
     model: LogLikelihoodModel,
-    measure: GaussianMixture,
+    measure: Measure,
     beta: float,
     n_moves: int,
     rng: np.random.Generator,

@@ -4,7 +4,9 @@ A second, cruder process on strongly compressed values sees the whole prior at o
 outside the bulk of the posterior, are searches for modes; the rest are points far from all data.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.stats import chi2
@@ -14,60 +16,54 @@ from basq.surrogate.fit import fit
 from basq.surrogate.gp import GP
 from basq.surrogate.reference import Reference
 from basq.surrogate.trend import TrendKernel
-from basq.types import FloatArray
+from basq.types import BoolArray, FloatArray
 
 NOISE = 1e-2
 """Noise sd of the standardised compressed values."""
 NEIGHBOUR = 1.2
 """A point is outside the bulk if farther from it than this times the bulk's own largest nearest-neighbour distances."""
+SAME_BASIN = 0.3
+"""Squared distance, in lengthscales, below which two ends of ascents count as one."""
+SEARCHES = 0.75
+"""Largest share of exploration points that are searches."""
 
 
 @dataclass(frozen=True)
 class Explorer:
     """A process on −√(a + gap to the best log-posterior), standardised, in standard space.
 
+    The square root compresses: gaps of thousands of nats still have a slope to climb, small ones still differ.
+
     Attributes
     ----------
     gp : GP
-    offset : float
-        a, in nats: gaps below it hardly count.
-    centre, unit : float
-        Of the standardisation.
+    log_posterior : (n,) array
+        At the points of the process; −inf stands at the lowest finite value.
     """
 
     gp: GP
-    offset: float
-    centre: float
-    unit: float
+    log_posterior: FloatArray
 
     @classmethod
     def fit(cls, u: FloatArray, log_posterior: FloatArray, previous: "Explorer | None") -> "Explorer":
-        """Learn from points (n, d) and their log-posteriors (n,); −inf counts as the lowest finite value."""
+        """Learn from points (n, d) and their log-posteriors (n,)."""
         d = u.shape[1]
         finite = np.isfinite(log_posterior)
         levels = np.where(finite, log_posterior, log_posterior[finite].min())
-        offset = 5.0 + d
-        y = -np.sqrt(offset + levels.max() - levels)
-        centre, unit = float(y.mean()), max(float(y.std()), 1e-3)
+        y = -np.sqrt(5.0 + d + levels.max() - levels)
+        y = (y - y.mean()) / max(float(y.std()), 1e-3)
         start = TrendKernel(np.full(d, np.sqrt(d)), 1.0, np.exp([-1.0, -2.0, -8.0]), np.exp(-12.0), np.empty((0, d)))
         kernel = start if previous is None else start.with_theta(previous.gp.kernel.theta)
-        gp = fit(
-            u,
-            (y - centre) / unit,
-            kernel,
-            noise=1e-8,
-            known_noise=NOISE**2,
-            hyperprior=start.hyperprior(),
-            max_steps=20,
-        )
-        return cls(gp, offset, centre, unit)
+        prior = start.hyperprior()
+        return cls(fit(u, y, kernel, noise=1e-8, known_noise=NOISE**2, hyperprior=prior, max_steps=20), levels)
 
-    def level(self, gap: float) -> float:
-        """Standardised value of a point this many nats below the best."""
-        return (-float(np.sqrt(self.offset + gap)) - self.centre) / self.unit
+    @cached_property
+    def ascents(self) -> FloatArray:
+        """Where ascents from the process's own points end: (n, d)."""
+        return self.climb(self.gp.x)
 
-    def climb(self, start: FloatArray, n_steps: int = 30) -> tuple[FloatArray, FloatArray]:
-        """Ascend the mean from many points (m, d) at once; returns the ends and their means."""
+    def climb(self, start: FloatArray, n_steps: int = 30) -> FloatArray:
+        """Ascend the mean from many points (m, d) at once, each with its own step size."""
         kernel = self.gp.kernel
         assert isinstance(kernel, TrendKernel)
         u, mean = start, self.gp.predict_mean(start)
@@ -76,70 +72,79 @@ class Explorer:
         edge = np.sqrt(chi2.ppf(0.9999, u.shape[1]))
         for _ in range(n_steps):
             trial = u + step[:, None] * slope / (np.linalg.norm(slope, axis=1)[:, None] + 1e-12)
-            trial *= np.minimum(1.0, edge / np.linalg.norm(trial, axis=1))[:, None]
+            trial *= np.minimum(1.0, edge / np.maximum(np.linalg.norm(trial, axis=1), 1e-12))[:, None]
             trial_mean = self.gp.predict_mean(trial)
             better = trial_mean > mean
             u, mean = np.where(better[:, None], trial, u), np.where(better, trial_mean, mean)
             slope = kernel.weighted_gradient(u, self.gp.x, self.gp.weights)
             step = np.where(better, 1.3 * step, 0.4 * step)
-        return u, mean
+        return u
+
+    def same_basin(self, a: FloatArray, b: FloatArray) -> BoolArray:
+        """Whether ends of ascents a (n, d) and b (m, d) are the same: (n, m)."""
+        scales = self.gp.kernel.lengthscale
+        return square_distances(a / scales, b / scales) < SAME_BASIN
+
+    def best_in_basin(self, ends: FloatArray) -> FloatArray:
+        """Best log-posterior among the points whose ascents end at each of these (m, d): (m,)."""
+        return np.where(self.same_basin(ends, self.ascents), self.log_posterior, -np.inf).max(axis=1, initial=-np.inf)
 
 
-def explore(
-    explorer: Explorer,
-    reference: Reference,
-    population: FloatArray,
-    batch: FloatArray,
-    n: int,
-    rng: np.random.Generator,
-) -> tuple[FloatArray, int]:
-    """Choose n exploration points.
+@dataclass(frozen=True)
+class Bulk:
+    """Posterior samples in their own metric: what counts as known.
+
+    Attributes
+    ----------
+    reference : Reference
+    points : (n, d) array
+        Whitened.
+    radius2 : float
+        Squared distance beyond which a point is outside.
+    """
+
+    reference: Reference
+    points: FloatArray
+    radius2: float
+
+    @classmethod
+    def of(cls, reference: Reference, population: FloatArray) -> "Bulk":
+        points = reference.whiten(population[:400])
+        own = square_distances(points, points)
+        np.fill_diagonal(own, np.inf)
+        return cls(reference, points, NEIGHBOUR**2 * float(np.quantile(own.min(axis=1), 0.99)))
+
+    def contains(self, u: FloatArray) -> BoolArray:
+        return square_distances(self.reference.whiten(u), self.points).min(axis=1) <= self.radius2
+
+
+def outside(bulks: Sequence[Bulk], u: FloatArray) -> BoolArray:
+    """Whether points u (m, d) lie outside every bulk: (m,)."""
+    return ~np.any([b.contains(u) for b in bulks], axis=0)
+
+
+def searches(explorer: Explorer, seen: FloatArray, bulks: Sequence[Bulk], rng: np.random.Generator) -> FloatArray:
+    """Ends of ascents outside the bulk, one per basin, most promising first: (m, d).
 
     Parameters
     ----------
-    population : (N, d) array
-        Posterior samples: the bulk to stay away from.
-    batch : (b, d) array
-        Points chosen already.
-
-    Returns
-    -------
-    points : (n, d) array
-    n_open : int
-        Searches that could still end in a mode.
+    seen : (n, d) array
+        All observed points; an end that was observed already is no search.
     """
-    searches = open_searches(explorer, reference, population, rng)
-    found = searches[: (3 * n + 3) // 4]
-    seen = np.concatenate([explorer.gp.x, batch, found])
-    return np.concatenate([found, spread_points(seen, n - len(found), rng)]), len(searches)
-
-
-def open_searches(
-    explorer: Explorer, reference: Reference, population: FloatArray, rng: np.random.Generator
-) -> FloatArray:
-    """Local maxima of the explorer outside the bulk that could still reach the posterior, most promising first."""
-    d = population.shape[1]
-    ends, mean = explorer.climb(np.concatenate([explorer.gp.x, rng.standard_normal((200, d))]))
-    sd = np.sqrt(explorer.gp.predict(ends).var)
-    promising = (mean + 2.0 * sd > explorer.level(5.0 + 2.0 * d)) & (sd > 0.02)
-    promising &= outside(ends, reference, population, rng)
-    chosen: list[FloatArray] = []
+    d = seen.shape[1]
+    ends = np.concatenate([explorer.ascents, explorer.climb(rng.standard_normal((200, d)))])
     scales = explorer.gp.kernel.lengthscale
-    for i in np.argsort(-(mean + sd), kind="stable"):
-        if promising[i]:
-            near = [float((((ends[i] - c) / scales) ** 2).sum()) < 0.3 for c in chosen]
-            if not any(near):
-                chosen.append(ends[i])
-    return np.array(chosen).reshape(-1, d)
-
-
-def outside(u: FloatArray, reference: Reference, population: FloatArray, rng: np.random.Generator) -> np.ndarray:
-    """Whether points (m, d) lie outside the bulk of the population: (m,) bool."""
-    bulk = reference.whiten(population[rng.choice(len(population), min(400, len(population)), replace=False)])
-    own = square_distances(bulk, bulk)
-    np.fill_diagonal(own, np.inf)
-    radius2 = NEIGHBOUR**2 * np.quantile(own.min(axis=1), 0.99)
-    return square_distances(reference.whiten(u), bulk).min(axis=1) > radius2
+    fresh = square_distances(ends / scales, seen / scales).min(axis=1) > 0.05**2
+    ends = ends[outside(bulks, ends) & fresh]
+    if not len(ends):
+        return ends
+    p = explorer.gp.predict(ends)
+    ends = ends[np.argsort(-(p.mean + np.sqrt(p.var)), kind="stable")]
+    same = np.tril(explorer.same_basin(ends, ends), -1)
+    first = np.ones(len(ends), dtype=bool)
+    for i in range(len(ends)):
+        first[i] = not (same[i] & first).any()
+    return ends[first]
 
 
 def spread_points(seen: FloatArray, n: int, rng: np.random.Generator) -> FloatArray:

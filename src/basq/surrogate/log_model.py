@@ -144,6 +144,10 @@ class LogModel:
         """What uncertainty adds to the mean: a bounded C/2, and a penalty where little is known."""
         return self._corrected(np.sqrt(self.gp.predict(self.reference.whiten(u)).var))
 
+    def feasibility(self, u: FloatArray) -> FloatArray:
+        """Probability that the likelihood is not zero, at points u (m, d): (m,)."""
+        return np.broadcast_to(np.exp(self._log_feasible(self.reference.whiten(u))), len(u))
+
     def integrand(self, u: FloatArray) -> tuple[FloatArray, FloatArray, Prediction]:
         """Log of the likelihood's plug-in and expected value minus ``scale.top``, and the process itself."""
         z = self.reference.whiten(u)

@@ -1,0 +1,277 @@
+"""Cells: one surrogate per separated mode.
+
+One process with one whitening cannot describe several narrow modes; one process per mode, each with its own trend, can.
+Space is divided by Gaussians (gates), each about the posterior samples of its cell: a point belongs to the gate under
+which it is most likely. Each cell is modelled, sampled and integrated over its own part of the prior, and Z is the sum.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import logsumexp
+
+from basq.gaussians import Measure
+from basq.observations import Observations
+from basq.quadrature.importance import Estimate, estimate
+from basq.quadrature.smc import Population, temper
+from basq.surrogate.log_model import LogModel
+from basq.surrogate.reference import Reference
+from basq.types import BoolArray, FloatArray, IntArray
+
+N_PARTICLES, N_DRAWS = 1000, 4000
+MAX_CELLS = 8
+EMPTY_BORDER = 3.0
+"""Margin of log-densities that nearly all samples must keep for a population to count as separated."""
+APART = 4.0
+"""Standard deviations between the centres of two separated parts."""
+
+
+def gate_scores(gates: Sequence[Reference], u: FloatArray) -> FloatArray:
+    """Log-density of points u (n, d) under every gate, up to a constant: (n, k)."""
+    columns = []
+    for gate in gates:
+        z = gate.whiten(u)
+        columns.append(-0.5 * (z * z).sum(axis=1) - np.log(np.diag(gate.root)).sum())
+    return np.stack(columns, axis=1)
+
+
+def labels(gates: Sequence[Reference], u: FloatArray) -> IntArray:
+    """Which cell each point belongs to: (n,)."""
+    return gate_scores(gates, u).argmax(axis=1)
+
+
+@dataclass(frozen=True)
+class CellMeasure:
+    """The prior measure inside one cell (not normalised).
+
+    Attributes
+    ----------
+    base : Measure
+    gates : tuple of Reference
+    k : int
+        Which of them.
+    known : (m, d) array
+        Points inside, used as draws where the cell is so rare that the prior has none there.
+    """
+
+    base: Measure
+    gates: tuple[Reference, ...]
+    k: int
+    known: FloatArray
+
+    def inside(self, u: FloatArray) -> BoolArray:
+        return labels(self.gates, u) == self.k
+
+    def log_pdf(self, u: FloatArray) -> FloatArray:
+        return np.where(self.inside(u), self.base.log_pdf(u), -np.inf)
+
+    def sample(self, n: int, rng: np.random.Generator) -> FloatArray:
+        draws = self.base.sample(100 * n, rng)
+        draws = np.concatenate([draws[self.inside(draws)], self.known])
+        return draws[rng.choice(len(draws), n, replace=len(draws) < n)]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A cell to be modelled.
+
+    Attributes
+    ----------
+    gate : Reference
+    reference : Reference or None
+        Whitens the surrogate; None reads it off the data.
+    warm : LogModel or None
+        Hyperparameters to start from.
+    population : Population or None
+        Posterior samples of the last model, where this cell had one.
+    rescue : bool
+        Also try other hyperparameters.
+    """
+
+    gate: Reference
+    reference: Reference | None
+    warm: LogModel | None
+    population: Population | None
+    rescue: bool
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A part of standard space with its own surrogate.
+
+    Attributes
+    ----------
+    gate : Reference
+    measure : Measure
+        The prior inside.
+    model : LogModel
+    population : Population
+    estimate : Estimate
+    n_inside : int
+        Observations inside.
+    """
+
+    gate: Reference
+    measure: Measure
+    model: LogModel
+    population: Population
+    estimate: Estimate
+    n_inside: int
+
+    @property
+    def resolved(self) -> bool:
+        """Whether the surrogate can be sampled at full temperature."""
+        return self.population.beta >= 1.0
+
+    @property
+    def lost(self) -> bool:
+        """Whether the surrogate's posterior has collapsed and the next fit should start afresh."""
+        return self.estimate.effective < 10
+
+    @property
+    def unhealthy(self) -> bool:
+        """Whether the next fit should look for other hyperparameters as well."""
+        return self.estimate.effective < 100 or self.estimate.bulk_var > 0.7
+
+    @classmethod
+    def learn(
+        cls, plans: Sequence[Plan], k: int, observations: Observations, measure: Measure, rng: np.random.Generator
+    ) -> "Cell":
+        """Model, sample and integrate the k-th planned cell."""
+        plan, gates = plans[k], tuple(p.gate for p in plans)
+        own = observations
+        if len(plans) > 1:
+            own = observations.where(labels(gates, observations.u) == k)
+            measure = CellMeasure(measure, gates, k, own.u)
+        log_measure = measure.log_pdf(own.u)
+        reference = plan.reference or Reference.first(own.u, own.log_values + log_measure)
+        model = LogModel.fit(own, log_measure, reference, plan.warm, rescue=plan.rescue)
+        population = temper(model, measure, N_PARTICLES, rng)
+        found = estimate(model, measure, population.u, N_DRAWS, rng)
+        return cls(plan.gate, measure, model, population, found, len(own))
+
+
+def first_plan(n_dim: int) -> list[Plan]:
+    """One cell, before anything is known."""
+    return [Plan(Reference(np.zeros(n_dim), np.eye(n_dim)), None, None, None, False)]
+
+
+def plan_cells(
+    cells: Sequence[Cell], observations: Observations, seed: FloatArray | None, *, rescue: bool
+) -> list[Plan]:
+    """Let cells follow their populations, split, start and merge.
+
+    Parameters
+    ----------
+    cells : sequence of Cell
+    observations : Observations
+    seed : (d,) array or None
+        A point behind a proven valley: starts a cell.
+    rescue : bool
+        The last batch was badly predicted.
+    """
+    plans: list[Plan] = []
+    for cell in cells:
+        parts = split(cell.population.u) if cell.resolved and len(cells) < MAX_CELLS else None
+        if parts:
+            plans += [Plan(part, part, cell.model, None, True) for part in parts]
+        else:
+            plans.append(_continued(cell, alone=len(cells) == 1, rescue=rescue))
+    if seed is not None and len(plans) < MAX_CELLS:
+        parent = plans[int(labels([p.gate for p in plans], seed[None])[0])]
+        gate = Reference(seed, parent.gate.root)
+        plans.append(Plan(gate, gate, parent.warm, None, True))
+    return _occupied(_merged(plans), observations)
+
+
+def _continued(cell: Cell, *, alone: bool, rescue: bool) -> Plan:
+    own = Reference.of(cell.population.u)
+    gate = own if cell.resolved else cell.gate
+    if cell.lost:
+        return Plan(gate, None if alone else gate, None, cell.population, True)
+    return Plan(gate, own, cell.model, cell.population, rescue or cell.unhealthy)
+
+
+def split(u: FloatArray, n_steps: int = 10) -> tuple[Reference, Reference] | None:
+    """Two Gaussians, if samples u (n, d) fall into two parts with an empty border between them; else None."""
+    n, d = u.shape
+    x = Reference.of(u).whiten(u)
+    first = x[int((x * x).sum(axis=1).argmax())]
+    second = x[int(((x - first) ** 2).sum(axis=1).argmax())]
+    label = ((x - first) ** 2).sum(axis=1) > ((x - second) ** 2).sum(axis=1)
+    for _ in range(n_steps):
+        if min(int(label.sum()), n - int(label.sum())) < max(0.02 * n, 2 * d + 2):
+            return None
+        parts = Reference.of(u[~label]), Reference.of(u[label])
+        scores = gate_scores(parts, u)
+        moved = scores[:, 1] > scores[:, 0]
+        if (moved == label).all():
+            break
+        label = moved
+    margin = np.abs(scores[:, 0] - scores[:, 1])
+    distances = [float(np.linalg.norm(a.whiten(b.mean[None]))) for a, b in (parts, parts[::-1])]
+    return parts if np.quantile(margin, 0.01) > EMPTY_BORDER and min(distances) > APART else None
+
+
+def _merged(plans: list[Plan]) -> list[Plan]:
+    """Drop the newer of two cells whose common border is populated."""
+    for k, plan in enumerate(plans):
+        if len(plans) > 1 and plan.population is not None and plan.population.beta >= 1.0:
+            scores = gate_scores([p.gate for p in plans], plan.population.u)
+            others = np.delete(scores, k, axis=1)
+            close = scores[:, k] - others.max(axis=1) < 1.0
+            if close.mean() > 0.05:
+                j = int(np.bincount(others[close].argmax(axis=1)).argmax())
+                j += j >= k
+                return _merged([p for i, p in enumerate(plans) if i != max(k, j)])
+    return plans
+
+
+def _occupied(plans: list[Plan], observations: Observations) -> list[Plan]:
+    """Drop cells in which nothing finite has been observed."""
+    u = observations.u[np.isfinite(observations.log_values)]
+    count = np.bincount(labels([p.gate for p in plans], u), minlength=len(plans))
+    if count.all():
+        return plans
+    return _occupied([p for i, p in enumerate(plans) if i != int(count.argmin())], observations)
+
+
+@dataclass(frozen=True)
+class Total:
+    """The evidence of all cells together; attributes as in ``Estimate``, and each cell's share (k,)."""
+
+    log_mean: float
+    jensen: float
+    surrogate_var: float
+    monte_carlo: float
+    effective: float
+    wall: float
+    shares: FloatArray
+
+    @classmethod
+    def of(cls, cells: Sequence[Cell]) -> "Total":
+        parts = [c.estimate for c in cells]
+        log_means = np.array([e.log_mean for e in parts])
+        total = float(logsumexp(log_means))
+        w = np.exp(log_means - total)
+        return cls(
+            total,
+            float(w @ [e.jensen for e in parts]),
+            float(w**2 @ [e.surrogate_var for e in parts]),
+            float(np.sqrt(w**2 @ [e.monte_carlo**2 for e in parts])),
+            float(1.0 / (w**2 @ [1.0 / e.effective for e in parts])),
+            float(w @ [e.wall for e in parts]),
+            w,
+        )
+
+
+def allocate(cells: Sequence[Cell], shares: FloatArray, n: int) -> list[int]:
+    """Divide n points among the cells, by share times uncertainty; unresolved cells count fully."""
+    spread = np.clip([np.sqrt(c.estimate.surrogate_var) for c in cells], 0.03, 1.0)
+    need = np.where([c.resolved for c in cells], np.maximum(shares, 0.02) * spread, 1.0)
+    wanted = need / need.sum() * n
+    out = np.floor(wanted).astype(int)
+    for i in np.argsort(out - wanted, kind="stable")[: n - int(out.sum())]:
+        out[i] += 1
+    return out.tolist()
