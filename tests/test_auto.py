@@ -28,6 +28,8 @@ def test_evidence_within_its_error(problem):
     assert result.converged
     assert result.log_evidence_std <= 0.1
     assert result.n_evals <= 50 * (problem.n_dim + 2)
+    assert len(result.audits) == result.n_batches - 1
+    assert result.audits[-1].n_evals < result.n_evals
 
 
 @pytest.mark.parametrize("batch_size", [1, 8, 100])

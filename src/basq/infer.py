@@ -147,6 +147,7 @@ def _result(prior: Prior, state: State) -> Result:
         state.observations,
         state.history,
         _posterior(fitted),
+        getattr(fitted, "audits", ()),
     )
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from basq.diagnostics import Audit
 from basq.errors import InputError
 from basq.loop import Record
 from basq.method import Density, Posterior
@@ -124,6 +125,9 @@ class Result:
         One entry a batch.
     standard_posterior : Posterior or None
         The posterior in standard space; None if the run found no mass, as ``message`` says.
+    audits : tuple of Audit
+        How well each batch was predicted before it was evaluated, one row a batch (``pandas.DataFrame(result.audits)``
+        makes a table); empty for methods without audits.
     """
 
     log_evidence: float
@@ -134,6 +138,7 @@ class Result:
     observations: Observations
     history: tuple[Record, ...]
     standard_posterior: Posterior | None
+    audits: tuple[Audit, ...] = ()
 
     @property
     def logz(self) -> float:
