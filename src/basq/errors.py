@@ -1,5 +1,7 @@
 """Exceptions and warnings: each says what was given, what is allowed and what to do."""
 
+from typing import Any
+
 
 class BasqError(Exception):
     """Root of everything that basq raises on purpose."""
@@ -10,7 +12,15 @@ class InputError(BasqError, ValueError):
 
 
 class EvaluationError(BasqError, RuntimeError):
-    """The user's likelihood failed or returned something that is not a log-likelihood."""
+    """The user's likelihood failed or returned something that is not a log-likelihood.
+
+    Attributes
+    ----------
+    observations : Observations or None
+        Everything that was evaluated before, so that nothing paid for is lost.
+    """
+
+    observations: Any = None
 
 
 class FitError(BasqError, RuntimeError):

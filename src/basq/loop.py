@@ -103,7 +103,7 @@ def extend(observations: Observations, batch: Batch, prior: Prior, evaluate: Eva
         log_likelihood, noise = evaluate(x).T
     except EvaluationError as error:
         error.add_note(f"{len(observations)} earlier evaluations are in this error's attribute `observations`.")
-        error.observations = observations  # type: ignore[attr-defined]
+        error.observations = observations
         raise
     log_weight = prior.log_weight(batch.u)
     return observations.append(x, batch.u, log_likelihood, log_weight, noise=noise, explores=batch.explores)

@@ -42,23 +42,8 @@ class Density(Protocol):
         ...
 
 
-class Posterior(Protocol):
+class Posterior(Density, Protocol):
     """The posterior in standard space."""
-
-    @property
-    def n_dim(self) -> int: ...
-
-    def log_pdf(self, x: ArrayLike) -> FloatArray:
-        """Log-density at the rows of x: (k,)."""
-        ...
-
-    def moments(self) -> tuple[FloatArray, FloatArray]:
-        """Mean and covariance."""
-        ...
-
-    def sample(self, n: int, rng: np.random.Generator) -> FloatArray:
-        """Draw n equal-weight points."""
-        ...
 
     def marginal(self, dims: list[int]) -> Density:
         """Density of some coordinates."""

@@ -139,8 +139,9 @@ class Data:
 class Paper:
     """Configuration of the paper's method: ``basq.infer(..., method=basq.Paper())``.
 
-    The defaults are the paper's own. Its zero mean and WSABI-L's linearisation bias the evidence low and make the
-    error too small; ``Paper(model="wsabi-m", mean="constant")`` repairs most of both.
+    The defaults are the paper's own. Its zero mean and WSABI-L's linearisation bias the evidence low; a constant mean
+    repairs most of it (``benchmarks/paper_method.py`` measures all configurations). The error is the surrogate's own
+    and too small by a factor of several.
 
     Attributes
     ----------

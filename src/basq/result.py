@@ -182,7 +182,7 @@ class Result:
         if self._map is not None and not self.prior.is_separable:
             u = self.prior.to_standard(points)  # says why a coupled transform has no density
             return self._standard.log_pdf(u) - self.prior.log_jacobian(u)
-        full = ParameterDensity(self.names, self._posterior, self._map, tuple(range(self.prior.n_dim)))  # type: ignore[arg-type]
+        full = ParameterDensity(self.names, self._posterior, self._map, tuple(range(self.prior.n_dim)))
         return full.log_pdf(points)
 
     def sample(self, n: int, seed: Any = None) -> FloatArray:
