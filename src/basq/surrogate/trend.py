@@ -151,7 +151,7 @@ class TrendKernel:
         parameters = x @ self.axes.T
         bent = np.arcsinh(parameters)
         coefficients = (self.additive * (weights @ self.features(data))).reshape(-1, len(KNOTS)) @ KNOT_ROOT.T
-        by_parameter = np.einsum("ndk,dk->nd", (KNOTS - bent[:, :, None]) * _bumps(bent), coefficients)
+        by_parameter = np.einsum("nik,ik->ni", (KNOTS - bent[:, :, None]) * _bumps(bent), coefficients)
         out += (by_parameter / np.sqrt(1.0 + parameters**2)) @ self.axes
         return out
 
