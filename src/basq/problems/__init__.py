@@ -1,4 +1,4 @@
-"""Test problems with known evidence: those of the paper, and sharper ones.
+"""Test problems with known evidence: those of the paper, sharper ones, and awkwardly shaped ones.
 
 Each function returns a `Problem`, with the log-likelihood, the prior, the true log-evidence and, where they
 are known, posterior moments and an exact posterior sampler.
@@ -9,6 +9,7 @@ Adachi, Hayakawa, Jørgensen, Oberhauser, Osborne, "Fast Bayesian Inference with
 Kernel Recombination", NeurIPS 2022, arXiv:2206.04734.
 """
 
+from basq.problems.awkward import banana_and_gauss, edge, eggbox, funnel, ring, shell, skew, wall
 from basq.problems.base import Problem
 from basq.problems.paper import ackley, branin_hoo, mixture, oscillatory
 from basq.problems.sharp import bimodal, cigar, gauss, lumpy, narrow_modes, rosen, student
@@ -16,14 +17,22 @@ from basq.problems.sharp import bimodal, cigar, gauss, lumpy, narrow_modes, rose
 __all__ = [
     "Problem",
     "ackley",
+    "banana_and_gauss",
     "bimodal",
     "branin_hoo",
     "cigar",
+    "edge",
+    "eggbox",
+    "funnel",
     "gauss",
     "lumpy",
     "mixture",
     "narrow_modes",
     "oscillatory",
+    "ring",
     "rosen",
+    "shell",
+    "skew",
     "student",
+    "wall",
 ]
