@@ -345,3 +345,23 @@ def test_corner_plot_of_a_run_that_found_nothing_says_why():
 def test_results_are_frozen(separable):
     with pytest.raises(AttributeError):
         separable.log_evidence = 0.0
+
+
+def test_evidence_itself_has_the_surrogates_moments():
+    problem = basq.problems.mixture(2, 0)
+    states = []
+    result = basq.infer(
+        problem.log_likelihood,
+        problem.prior,
+        method=basq.Paper(n_candidates=2000),
+        batch_size=10,
+        max_evals=30,
+        vectorized=True,
+        seed=0,
+        progress=False,
+        callback=states.append,
+    )
+    moments = states[-1].fitted.evidence
+    scale = np.exp(moments.log_scale)
+    assert result.evidence == pytest.approx(scale * moments.scaled_mean, rel=1e-12)
+    assert result.evidence_std == pytest.approx(scale * np.sqrt(moments.scaled_var), rel=1e-9)

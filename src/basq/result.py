@@ -149,6 +149,18 @@ class Result:
         return self.log_evidence_std
 
     @property
+    def evidence(self) -> float:
+        """E[Z] itself; 0 or inf where it leaves the range of floating-point numbers (``log_evidence`` never does)."""
+        with np.errstate(over="ignore", under="ignore"):
+            return float(np.exp(self.log_evidence))
+
+    @property
+    def evidence_std(self) -> float:
+        """Standard deviation of Z itself, of the log-normal law with this log-evidence and its error."""
+        with np.errstate(over="ignore", under="ignore"):
+            return float(np.exp(self.log_evidence) * np.sqrt(np.expm1(self.log_evidence_std**2)))
+
+    @property
     def n_evals(self) -> int:
         return len(self.observations)
 
