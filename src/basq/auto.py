@@ -166,7 +166,8 @@ class AutoFit:
         u = np.concatenate([e.u for e, _ in parts])
         log_weights = np.concatenate([e.log_weights + np.log(share) for e, share in parts])
         log_density = CellDensity(self.cells, self.measure, self.total.log_mean)
-        return SampledPosterior.build(log_density, u, log_weights, np.random.default_rng(self.seed))
+        # the draws are nearly right already: the moves only part those that were drawn twice
+        return SampledPosterior.build(log_density, u, log_weights, np.random.default_rng(self.seed), n_moves=10)
 
 
 @dataclass(frozen=True)

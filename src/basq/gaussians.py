@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import logsumexp, ndtri
 from scipy.stats import qmc
 
-from basq.linalg import cholesky, whiten
+from basq.linalg import cholesky, solve_lower
 from basq.types import FloatArray
 
 LOG_2PI = float(np.log(2.0 * np.pi))
@@ -26,8 +26,9 @@ def log_normal_pdf(x: FloatArray, mean: FloatArray, cov: FloatArray) -> FloatArr
     -------
     (m,) array
     """
-    z = whiten(cov, x - mean)
-    log_root_det = np.log(np.diag(cholesky(cov)[0])).sum()
+    root = cholesky(cov)[0]
+    z = solve_lower(root, (x - mean).T).T
+    log_root_det = np.log(np.diag(root)).sum()
     out: FloatArray = -0.5 * ((z * z).sum(axis=1) + len(mean) * LOG_2PI) - log_root_det
     return out
 
@@ -78,6 +79,8 @@ class GaussianMixture:
 
     def log_pdf(self, u: FloatArray) -> FloatArray:
         """Log-density at the rows of u: (m, d) -> (m,)."""
+        if len(self.weights) == 1:
+            return log_normal_pdf(u, self.means[0], self.covs[0])
         terms = [
             np.log(w) + log_normal_pdf(u, m, s) for w, m, s in zip(self.weights, self.means, self.covs, strict=True)
         ]

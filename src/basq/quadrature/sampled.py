@@ -187,6 +187,7 @@ class SampledPosterior:
         rng: np.random.Generator,
         *,
         n_population: int = 4000,
+        n_moves: int = 20,
     ) -> "SampledPosterior":
         """Normalise the weights and move a resampled population into equilibrium."""
         log_w = log_weights - logsumexp(log_weights)
@@ -194,7 +195,7 @@ class SampledPosterior:
         centred = points - weights @ points
         cov = (weights[:, None] * centred).T @ centred + 1e-12 * np.eye(points.shape[1])
         start = points[rng.choice(len(points), size=n_population, p=weights)]
-        return cls(log_density, points, log_w, metropolis(log_density, start, cov, rng))
+        return cls(log_density, points, log_w, metropolis(log_density, start, cov, rng, n_moves=n_moves))
 
     @property
     def n_dim(self) -> int:

@@ -108,10 +108,10 @@ class GP:
 
     def predict(self, x: FloatArray) -> Prediction:
         """Posterior mean and variance at the rows of x."""
-        cross = self.kernel(self.x, x)
+        cross, prior_var = self.kernel.cross(self.x, x)
         mean = self.mean + self.weights @ cross
         half = solve_lower(self.factor, cross)
-        var = self.kernel.diagonal(x) - np.einsum("ij,ij->j", half, half)
+        var = prior_var - np.einsum("ij,ij->j", half, half)
         return Prediction(x, mean, half, np.maximum(var, 0.0))
 
     def var(self, p: Prediction) -> FloatArray:

@@ -48,6 +48,10 @@ class Kernel(Protocol):
         """Prior variance at the rows of x: (n,)."""
         ...
 
+    def cross(self, data: FloatArray, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Covariance of data (n, d) with x (m, d), (n, m), and the prior variance at x, (m,)."""
+        ...
+
     def weighted_sum(self, data: FloatArray, weights: FloatArray) -> Callable[[FloatArray], FloatArray]:
         """Return the function x -> K(x, data) weights, (m, d) -> (m,)."""
         ...
@@ -136,6 +140,9 @@ class Stationary:
     def diagonal(self, x: FloatArray) -> FloatArray:
         return np.full(len(x), self.variance)
 
+    def cross(self, data: FloatArray, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+        return self(data, x), self.diagonal(x)
+
     def weighted_sum(self, data: FloatArray, weights: FloatArray) -> Callable[[FloatArray], FloatArray]:
         return lambda x: self(x, data) @ weights
 
@@ -216,6 +223,9 @@ class Polynomial:
     def diagonal(self, x: FloatArray) -> FloatArray:
         base: FloatArray = 1.0 + ((x / self.lengthscale) ** 2).sum(axis=1)
         return self.variance * base**self.degree
+
+    def cross(self, data: FloatArray, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+        return self(data, x), self.diagonal(x)
 
     def weighted_sum(self, data: FloatArray, weights: FloatArray) -> Callable[[FloatArray], FloatArray]:
         return lambda x: self(x, data) @ weights

@@ -105,6 +105,11 @@ class TrendKernel:
         return np.divide(self.variance, out, out=out)
 
     def __call__(self, a: FloatArray, b: FloatArray) -> FloatArray:
+        left = self.features(a)
+        return self._covariance(a, b, left, left if a is b else self.features(b))
+
+    def _covariance(self, a: FloatArray, b: FloatArray, left: FloatArray, right: FloatArray) -> FloatArray:
+        """K(a, b) from points and their one-parameter functions: (n, m)."""
         s0, s1, s2 = self.trend
         inner = a @ b.T
         out = self._rational(a, b)
@@ -113,14 +118,21 @@ class TrendKernel:
         trend += s1
         trend *= inner
         out += trend
-        left = self.features(a)
-        out += (self.additive * left) @ (left if a is b else self.features(b)).T
+        out += (self.additive * left) @ right.T
         return out
 
     def diagonal(self, x: FloatArray) -> FloatArray:
+        return self._variances(x, self.features(x))
+
+    def _variances(self, x: FloatArray, features: FloatArray) -> FloatArray:
         s0, s1, s2 = self.trend
         inner = (x * x).sum(axis=1)
-        return self.variance + s0 + (s1 + s2 * inner) * inner + self.additive * (self.features(x) ** 2).sum(axis=1)
+        bends = self.additive * np.einsum("ij,ij->i", features, features)
+        return self.variance + s0 + (s1 + s2 * inner) * inner + bends
+
+    def cross(self, data: FloatArray, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+        features = self.features(x)  # the costly part, needed for both
+        return self._covariance(data, x, self.features(data), features), self._variances(x, features)
 
     def weighted_sum(self, data: FloatArray, weights: FloatArray) -> Callable[[FloatArray], FloatArray]:
         """Return x -> K(x, data) weights; the finite-rank parts are summed over the data once."""
