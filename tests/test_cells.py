@@ -133,7 +133,9 @@ def test_explore_gives_what_is_asked(cells):
     u = rng.normal(size=(40, 2))
     explorer = Explorer.fit(u, np.append(parabola(u)[:-1], -np.inf) + MEASURE.log_pdf(u), None)
     for n in (0, 1, 4, 25):
-        points = explore(cells, explorer, frozenset(), u[:3], n, rng)
+        known = bulks(cells)
+        suspect = find_suspect(cells, explorer, frozenset(), known)
+        points = explore(cells, explorer, u[:3], n, rng, known=known, suspect=suspect)
         assert points.shape == (n, 2)
         assert len(np.unique(points, axis=0)) == n
 

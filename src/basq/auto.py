@@ -11,11 +11,11 @@ from basq.diagnostics import Audit, audit, calibration
 from basq.errors import InputError
 from basq.gaussians import Measure
 from basq.method import Batch, Posterior
-from basq.modes import VALLEY, bulks, explore, find_suspect, still_climbing
+from basq.modes import VALLEY, Suspect, bulks, explore, find_suspect, still_climbing
 from basq.observations import Observations
 from basq.prior import Prior
 from basq.quadrature.sampled import SampledPosterior
-from basq.selection.exploration import Explorer, spread_points
+from basq.selection.exploration import Bulk, Explorer, spread_points
 from basq.types import FloatArray
 
 EXPLORING = 0.25
@@ -160,6 +160,16 @@ class AutoFit:
         )
 
     @cached_property
+    def bulks(self) -> list[Bulk]:
+        """The known posterior, cell by cell."""
+        return bulks(self.cells)
+
+    @cached_property
+    def suspect(self) -> Suspect | None:
+        """What the next batch looks at first for another mode, and is then judged by."""
+        return find_suspect(self.cells, self.explorer, self.tested, self.bulks)
+
+    @cached_property
     def posterior(self) -> Posterior:
         """The posterior in standard space."""
         parts = [(c.estimate, share) for c, share in zip(self.cells, self.total.shares, strict=True) if share > 0.0]
@@ -222,7 +232,9 @@ class Auto:
         counts = allocate(fitted.cells, fitted.total.shares, batch_size - n_explore)
         parts = [cell_batch(c, n, len(fitted.cells), rng) for c, n in zip(fitted.cells, counts, strict=True)]
         points = np.concatenate(parts)
-        found = explore(fitted.cells, fitted.explorer, fitted.tested, points, n_explore, rng)
+        found = explore(
+            fitted.cells, fitted.explorer, points, n_explore, rng, known=fitted.bulks, suspect=fitted.suspect
+        )
         return Batch(np.concatenate([points, found]), explores=np.repeat([False, True], [len(points), len(found)]))
 
 
@@ -255,13 +267,12 @@ class News:
         explored = 0 if found.surprise else last.explored + int(new.explores.sum())
         climbing = still_climbing(last.cells, last.explorer, new.u[new.explores], levels[new.explores])
         tested, seed = last.tested, None
-        suspect = find_suspect(last.cells, last.explorer, last.tested, bulks(last.cells))
-        if suspect is not None:
-            at = np.flatnonzero((new.u == suspect.midpoint).all(axis=1))
+        if last.suspect is not None:
+            at = np.flatnonzero((new.u == last.suspect.midpoint).all(axis=1))
             if len(at):
-                tested = tested | {suspect.index}
-                proven = levels[at[0]] < log_posterior[suspect.index] - VALLEY
-                seed = observations.u[suspect.index] if proven else None
+                tested = tested | {last.suspect.index}
+                proven = levels[at[0]] < log_posterior[last.suspect.index] - VALLEY
+                seed = observations.u[last.suspect.index] if proven else None
         return cls((*last.audits, found), explored, climbing, tested, seed)
 
 

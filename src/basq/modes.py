@@ -76,24 +76,26 @@ def unexplained(cells: Sequence[Cell], u: FloatArray, log_posterior: FloatArray)
 def explore(
     cells: Sequence[Cell],
     explorer: Explorer,
-    tested: frozenset[int],
     batch: FloatArray,
     n: int,
     rng: np.random.Generator,
+    *,
+    known: Sequence[Bulk],
+    suspect: Suspect | None,
 ) -> FloatArray:
     """Choose n exploration points: a suspect's midpoint, searches for modes, points far from all others.
 
     Parameters
     ----------
-    tested : frozenset of int
-        Observations whose valley has been looked for.
     batch : (b, d) array
         Points chosen already.
+    known : sequence of Bulk
+        The known posterior, to stay away from.
+    suspect : Suspect or None
     """
-    known, seen = bulks(cells), explorer.gp.x
+    seen = explorer.gp.x
     found = [np.empty((0, seen.shape[1]))]
-    suspect = find_suspect(cells, explorer, tested, known) if n > 1 else None
-    if suspect is not None:
+    if suspect is not None and n > 1:
         found.append(suspect.midpoint[None])
     found.append(searches(explorer, seen, known, rng))
     strange = unexplained(cells, seen, explorer.log_posterior)

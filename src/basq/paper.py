@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from numbers import Integral, Real
-from typing import Any, Literal, TypeGuard, get_args
+from numbers import Integral
+from typing import Any, Literal, get_args
 
 import numpy as np
 from scipy.special import logsumexp
@@ -27,7 +27,7 @@ from basq.surrogate.gp import GP
 from basq.surrogate.kernels import Kernel, KernelName, make_kernel
 from basq.surrogate.models import Bbq, Surrogate, Vanilla, Wsabi, log_difference
 from basq.surrogate.warps import ShiftedLog, SquareRoot
-from basq.types import FloatArray, IntArray
+from basq.types import FloatArray, IntArray, is_number
 
 ModelName = Literal["vanilla", "wsabi-l", "wsabi-m", "bbq"]
 MeanName = Literal["zero", "constant"]
@@ -202,13 +202,13 @@ class Paper:
         for name in ("factorised", "proper", "update_kernel"):
             if not isinstance(getattr(self, name), bool):
                 raise InputError(f"Paper({name}={getattr(self, name)!r}): allowed are True and False.")
-        if not (_is_real(self.r) and 0.0 <= self.r <= 1.0):
+        if not (is_number(self.r) and 0.0 <= self.r <= 1.0):
             raise InputError(f"Paper(r={self.r!r}): r is a share and must lie in [0, 1].")
         for name in ("n_candidates", "n_nystrom"):
             value = getattr(self, name)
-            if value != "auto" and not (isinstance(value, Integral) and _is_real(value) and value >= 2):
+            if value != "auto" and not (is_number(value, Integral) and value >= 2):
                 raise InputError(f"Paper({name}={value!r}): give an integer of at least 2, or 'auto'.")
-        if self.noise != "fit" and not (_is_real(self.noise) and 0.0 <= self.noise < np.inf):
+        if self.noise != "fit" and not (is_number(self.noise) and 0.0 <= self.noise < np.inf):
             raise InputError(f"Paper(noise={self.noise!r}): give a non-negative number, or 'fit'.")
         self._check_combinations()
 
@@ -342,11 +342,6 @@ class Paper:
 def _grown(least: int, factor: float, most: int) -> int:
     """Let a size grow by a factor up to a limit, but never shrink below its minimum."""
     return max(least, round(min(factor * least, most)))
-
-
-def _is_real(value: object) -> TypeGuard[float]:
-    """Whether a value is a number; a bool is not."""
-    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def _fill(

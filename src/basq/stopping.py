@@ -2,10 +2,11 @@
 
 import time
 from dataclasses import dataclass, field
-from numbers import Integral, Real
+from numbers import Integral
 
 from basq.errors import InputError
 from basq.method import Fit
+from basq.types import is_number
 
 
 @dataclass(frozen=True)
@@ -36,11 +37,11 @@ class Stopping:
     started: float = field(default_factory=time.monotonic)
 
     def __post_init__(self) -> None:
-        if not (_is_number(self.dlogz) and self.dlogz >= 0.0):
+        if not (is_number(self.dlogz) and self.dlogz >= 0.0):
             raise InputError(f"dlogz={self.dlogz!r}: give the standard deviation of log Z to reach, at least 0.")
-        if not (_is_number(self.max_evals, Integral) and self.max_evals >= 1):
+        if not (is_number(self.max_evals, Integral) and self.max_evals >= 1):
             raise InputError(f"max_evals={self.max_evals!r}: give a positive whole number of likelihood calls.")
-        if self.max_time is not None and not (_is_number(self.max_time) and self.max_time > 0.0):
+        if self.max_time is not None and not (is_number(self.max_time) and self.max_time > 0.0):
             raise InputError(f"max_time={self.max_time!r}: give a positive number of seconds, or None.")
 
     def judge(self, fitted: Fit, n_evals: int) -> Verdict:
@@ -53,8 +54,3 @@ class Stopping:
         if self.max_time is not None and time.monotonic() - self.started >= self.max_time:
             return Verdict(True, False, f"Not converged: max_time = {self.max_time:g} s is over; {why}.")
         return Verdict(False, False, f"Running: {why}.")
-
-
-def _is_number(value: object, kind: type = Real) -> bool:
-    """Whether a value is a number of this kind; a bool is not."""
-    return isinstance(value, kind) and not isinstance(value, bool)

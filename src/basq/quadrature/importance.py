@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import gammaln, logsumexp
 
-from basq.gaussians import Measure
+from basq.gaussians import Measure, log_normal_pdf
 from basq.linalg import cholesky, solve_lower
 from basq.surrogate.gp import Prediction
 from basq.surrogate.log_model import BONUS_CAP, LogModel
@@ -44,7 +44,9 @@ class StudentMixture:
         means, covs = x[rng.choice(n, N_COMPONENTS, replace=False)], np.tile(0.5 * np.eye(d), (N_COMPONENTS, 1, 1))
         shares, prior_count = np.full(N_COMPONENTS, 1.0 / N_COMPONENTS), d + 2.0
         for _ in range(n_steps):
-            log_r = np.log(shares) + np.stack([_log_kernel(x, m, c) for m, c in zip(means, covs, strict=True)], axis=1)
+            log_r = np.log(shares) + np.stack(
+                [log_normal_pdf(x, m, c) for m, c in zip(means, covs, strict=True)], axis=1
+            )
             r = np.exp(log_r - logsumexp(log_r, axis=1, keepdims=True))
             counts = r.sum(axis=0) + 1e-9
             shares, means = counts / counts.sum(), r.T @ x / counts[:, None]
@@ -74,13 +76,6 @@ class StudentMixture:
             tail = np.log1p((z * z).sum(axis=0) / FREEDOM)
             terms[k] = np.log(w) + constant - np.log(np.diag(root)).sum() - 0.5 * (FREEDOM + d) * tail
         return logsumexp(terms, axis=0)
-
-
-def _log_kernel(x: FloatArray, mean: FloatArray, cov: FloatArray) -> FloatArray:
-    """Log of an unnormalised Gaussian component at x (n, d): (n,)."""
-    root = cholesky(cov)[0]
-    z = solve_lower(root, (x - mean).T)
-    return -0.5 * (z * z).sum(axis=0) - np.log(np.diag(root)).sum()
 
 
 @dataclass(frozen=True)

@@ -65,19 +65,16 @@ class Population:
     u : (n, d) array
     beta : float
         Inverse temperature reached; 1 is the posterior.
-    stages : tuple of (beta, (n, d) array)
-        Earlier temperatures.
     """
 
     u: FloatArray
     beta: float
-    stages: tuple[tuple[float, FloatArray], ...]
 
 
 def temper(model: LogLikelihoodModel, measure: Measure, n: int, rng: np.random.Generator) -> Population:
     """Sample the measure, then raise the likelihood to growing powers, resampling and moving at each."""
     particles = Particles.at(measure.sample(n, rng), model, measure)
-    beta, stages = 0.0, [(0.0, particles.u.copy())]
+    beta = 0.0
     for stage in range(MAX_STAGES):
         log_l = particles.mean + particles.correction
         following = next_temperature(log_l, beta)
@@ -90,8 +87,7 @@ def temper(model: LogLikelihoodModel, measure: Measure, n: int, rng: np.random.G
         move(particles, model, measure, beta, LAST_MOVES if last else MOVES, rng)
         if last:
             break
-        stages.append((beta, particles.u.copy()))
-    return Population(particles.u, beta, tuple(stages))
+    return Population(particles.u, beta)
 
 
 def next_temperature(log_l: FloatArray, beta: float) -> float:

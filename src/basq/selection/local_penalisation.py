@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy.optimize import minimize
 
-from basq.gaussians import GaussianMixture
+from basq.gaussians import GaussianMixture, log_normal_pdf
 from basq.linalg import cho_solve
 from basq.selection.target import Target
 from basq.surrogate.kernels import Polynomial, Stationary
@@ -45,7 +45,7 @@ def log_acquisition(target: Target, measure: GaussianMixture) -> Objective:
             value += np.log(square)
             gradient = gradient + 2.0 * mean / square * (gp.weights @ slopes)
         log_terms = np.log(measure.weights) + np.array(
-            [measure_component(measure, k, x) for k in range(len(measure.weights))]
+            [log_normal_pdf(x[None], m, c)[0] for m, c in zip(measure.means, measure.covs, strict=True)]
         )
         log_pi = float(np.logaddexp.reduce(log_terms))
         share = np.exp(log_terms - log_pi)
@@ -55,12 +55,6 @@ def log_acquisition(target: Target, measure: GaussianMixture) -> Objective:
         return float(value + 2.0 * log_pi), gradient + 2.0 * slope_pi
 
     return evaluate
-
-
-def measure_component(measure: GaussianMixture, k: int, x: FloatArray) -> float:
-    """Log-density of the k-th component at one point (d,)."""
-    single = GaussianMixture(np.ones(1), measure.means[k : k + 1], measure.covs[k : k + 1])
-    return float(single.log_pdf(x[None])[0])
 
 
 def penalise(objective: Objective, chosen: list[FloatArray], slopes: list[float]) -> Objective:

@@ -7,8 +7,9 @@ import numpy as np
 from scipy.optimize import OptimizeResult, minimize
 
 from basq.errors import FitError
+from basq.gaussians import LOG_2PI
 from basq.linalg import cho_inverse, cho_solve, cholesky
-from basq.surrogate.gp import GP, LOG_2PI
+from basq.surrogate.gp import GP
 from basq.surrogate.kernels import Kernel
 from basq.types import FloatArray
 

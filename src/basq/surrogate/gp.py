@@ -6,11 +6,10 @@ from functools import cached_property
 
 import numpy as np
 
+from basq.gaussians import LOG_2PI
 from basq.linalg import cho_inverse, cho_solve, cholesky, solve_lower
 from basq.surrogate.kernels import Kernel
 from basq.types import FloatArray, IntArray
-
-LOG_2PI = float(np.log(2.0 * np.pi))
 
 
 @dataclass(frozen=True)
