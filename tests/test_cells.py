@@ -4,8 +4,9 @@ import pytest
 from basq.cells import Cell, Plan, Total, allocate, first_plan, gate_scores, labels, plan_cells, split
 from basq.diagnostics import Audit, audit, calibration
 from basq.gaussians import GaussianMixture
-from basq.modes import bulks, explore, find_suspect, still_climbing, unexplained
+from basq.modes import bulks, explore, find_suspect, still_climbing
 from basq.observations import Observations
+from basq.scouts import Scout, unexplained
 from basq.selection.exploration import Bulk, Explorer, outside, searches, spread_points
 from basq.surrogate.reference import Reference
 
@@ -112,7 +113,7 @@ def test_a_suspect_lies_across_a_valley():
 def test_what_a_cell_does_not_explain():
     rng = np.random.default_rng(4)
     u, log_posterior, cell = known_half(rng)
-    strange = unexplained([cell], u, log_posterior)
+    strange, _ = unexplained([cell], u, log_posterior)
     far, near = np.linalg.norm(u + 1.5, axis=1) < 0.8, np.linalg.norm(u - 1.5, axis=1) < 0.6
     assert strange[far].all()
     assert not strange[near].any()
@@ -135,7 +136,8 @@ def test_explore_gives_what_is_asked(cells):
     for n in (0, 1, 4, 25):
         known = bulks(cells)
         suspect = find_suspect(cells, explorer, frozenset(), known)
-        points = explore(cells, explorer, u[:3], n, rng, known=known, suspect=suspect)
+        scout = Scout(0, np.empty((0, 2)), np.empty(0, dtype=int), np.empty((0, 2)))
+        points = explore(cells, explorer, u[:3], n, rng, known=known, suspect=suspect, scout=scout)
         assert points.shape == (n, 2)
         assert len(np.unique(points, axis=0)) == n
 

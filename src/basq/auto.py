@@ -1,6 +1,6 @@
 """The default engine: a log-surrogate that follows the posterior, batches by recombination, audited errors."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -15,6 +15,7 @@ from basq.modes import VALLEY, Suspect, bulks, explore, find_suspect, still_clim
 from basq.observations import Observations
 from basq.prior import Prior
 from basq.quadrature.sampled import SampledPosterior
+from basq.scouts import Scout
 from basq.selection.exploration import Bulk, Explorer, spread_points
 from basq.types import FloatArray
 
@@ -24,13 +25,38 @@ EXPLORING_ONLY = 0.75
 """The same when nothing but exploration is left to do."""
 GENEROUS = 0.1
 """Standard deviation of log Z below which nothing but exploration is left to do, whatever the user's target."""
+PATIENCE = 3.0
+"""Quotas of exploration points after which observations that suggest another mode are no reason to go on."""
 JENSEN = 0.4
 """Share of the C/2 correction that counts as error."""
+ABYSS = 1e12
+"""Nats below the best that count as zero likelihood: a stand-in for −inf, which no process could follow."""
 
 
 def quota(n_dim: int) -> float:
     """Exploration points without a surprise that make "no other mode" believable."""
     return 16.0 + 2.0 * n_dim
+
+
+def unseen(n_modes: int, n_explored: int) -> float:
+    """Standard deviation of log Z for modes not found yet, once there is more than one.
+
+    Notes
+    -----
+    Of w basins found from n starts, w (w + 1) / (n − w − 2) more are expected (Boender and Rinnooy Kan 1987), each
+    here of the mean size of those found.
+    """
+    if n_modes == 1:
+        return 0.0
+    more = n_modes * (n_modes + 1) / max(n_explored - n_modes - 2, 1)
+    return float(np.sqrt(more) * np.log1p(1.0 / n_modes))
+
+
+def without_abyss(observations: Observations) -> Observations:
+    """Replace log-likelihoods that only stand for zero by −inf."""
+    values = observations.log_likelihood
+    deep = observations.log_values < observations.log_values.max() - ABYSS
+    return replace(observations, log_likelihood=np.where(deep, -np.inf, values)) if deep.any() else observations
 
 
 @dataclass(frozen=True)
@@ -117,14 +143,19 @@ class AutoFit:
 
     @property
     def log_evidence_std(self) -> float:
-        return self.trail[-1][1]
+        return float(np.hypot(self.trail[-1][1], self.unseen))
+
+    @property
+    def unseen(self) -> float:
+        """Standard deviation of log Z for modes not found yet."""
+        return unseen(len(self.cells), int((self.observations.explores | (self.observations.batch == 0)).sum()))
 
     def doubts(self, dlogz: float) -> list[str]:
         """Reasons not to believe the answer yet, exploration aside."""
         out = []
         if not all(c.resolved for c, share in zip(self.cells, self.total.shares, strict=True) if share > 0.01):
             out.append("the surrogate does not resolve the posterior yet")
-        if not self.log_evidence_std <= dlogz:
+        if not self.trail[-1][1] <= dlogz:
             out.append(f"sd of log Z {self.log_evidence_std:.3g} is above dlogz = {dlogz:g}")
         if self.total.effective < 200:
             out.append("the evidence integral is uncertain")
@@ -140,18 +171,22 @@ class AutoFit:
             out.append(f"log Z moved by {now - before:+.2f} with the last batch")
         return out
 
-    def unexplored(self) -> list[str]:
+    def unexplored(self, dlogz: float) -> list[str]:
         """Reasons to look further for other modes."""
         out = []
+        if not self.log_evidence_std <= dlogz:
+            out.append(f"{len(self.cells)} modes were found, and the next may add {self.unseen:.2g} to log Z")
         if self.explored < quota(self.n_dim):
             out.append(f"only {self.explored} exploration points since the last surprise")
+        if self.scout.n_outlying and self.explored < PATIENCE * quota(self.n_dim):
+            out.append(f"{self.scout.n_outlying} observations suggest another mode")
         if self.climbing and self.explored < 2.0 * quota(self.n_dim):
             out.append(f"{self.climbing} searches for other modes are still climbing")
         return out
 
     def converged(self, dlogz: float) -> tuple[bool, str]:
         """Whether all audits agree that the error is below dlogz."""
-        doubts = self.doubts(dlogz) + self.unexplored()
+        doubts = self.doubts(dlogz) + self.unexplored(dlogz)
         if doubts:
             return False, "; ".join(doubts)
         return True, (
@@ -168,6 +203,14 @@ class AutoFit:
     def suspect(self) -> Suspect | None:
         """What the next batch looks at first for another mode, and is then judged by."""
         return find_suspect(self.cells, self.explorer, self.tested, self.bulks)
+
+    @cached_property
+    def scout(self) -> Scout:
+        """Where the observations that no cell explains are heading."""
+        rng = np.random.default_rng(self.seed)
+        return Scout.send(
+            self.cells, self.explorer, self.observations, self.measure, rng, known=self.bulks, tested=self.tested
+        )
 
     @cached_property
     def posterior(self) -> Posterior:
@@ -197,6 +240,7 @@ class Auto:
         """Audit the last batch, then learn from it."""
         if not np.isfinite(observations.log_values).any():
             return Blind(observations)
+        observations = without_abyss(observations)
         measure: Measure = prior.measure
         log_posterior = observations.log_values + measure.log_pdf(observations.u)
         last = None if isinstance(previous, Blind) else previous
@@ -227,13 +271,20 @@ class Auto:
         if isinstance(fitted, Blind):
             return Batch(spread_points(fitted.observations.u, batch_size, rng), explores=True)
         settled = not fitted.doubts(GENEROUS)
-        share = EXPLORING_ONLY if settled and fitted.unexplored() else EXPLORING
+        share = EXPLORING_ONLY if settled and fitted.unexplored(GENEROUS) else EXPLORING
         n_explore = int(np.floor(share * batch_size + rng.random()))  # right on average, for small batches too
         counts = allocate(fitted.cells, fitted.total.shares, batch_size - n_explore)
         parts = [cell_batch(c, n, len(fitted.cells), rng) for c, n in zip(fitted.cells, counts, strict=True)]
         points = np.concatenate(parts)
         found = explore(
-            fitted.cells, fitted.explorer, points, n_explore, rng, known=fitted.bulks, suspect=fitted.suspect
+            fitted.cells,
+            fitted.explorer,
+            points,
+            n_explore,
+            rng,
+            known=fitted.bulks,
+            suspect=fitted.suspect,
+            scout=fitted.scout,
         )
         return Batch(np.concatenate([points, found]), explores=np.repeat([False, True], [len(points), len(found)]))
 
@@ -273,6 +324,10 @@ class News:
                 tested = tested | {last.suspect.index}
                 proven = levels[at[0]] < log_posterior[last.suspect.index] - VALLEY
                 seed = observations.u[last.suspect.index] if proven else None
+        for index, probe in zip(last.scout.index, last.scout.probes, strict=True):
+            at = np.flatnonzero((new.u == probe).all(axis=1))
+            if len(at) and not levels[at[0]] < log_posterior[index] - VALLEY:
+                tested = tested | {int(index)}
         return cls((*last.audits, found), explored, climbing, tested, seed)
 
 

@@ -51,6 +51,8 @@ class Call:
 
     def _column(self, values: Any, x: FloatArray) -> FloatArray:
         """One number per point of a batch, checked: (n,)."""
+        if np.iscomplexobj(values):  # numpy would drop the imaginary part with a warning
+            raise EvaluationError(f"log_likelihood returned complex values, {_short(values)}; they must be real.")
         try:
             out = np.asarray(values, dtype=float)
         except (TypeError, ValueError) as error:
@@ -94,7 +96,7 @@ def _check_arity(function: LogLikelihood) -> None:
 
 
 def _as_float(value: Any, x: FloatArray) -> float:
-    if isinstance(value, str | bytes) or value is None:
+    if isinstance(value, str | bytes) or value is None or np.iscomplexobj(value):
         raise EvaluationError(f"log_likelihood returned {_short(value)} at x = {x.tolist()}; it must return a number.")
     try:
         array = np.asarray(value, dtype=float)

@@ -13,6 +13,7 @@ from basq.surrogate.reference import Reference
 from basq.types import FloatArray
 
 N_COMPONENTS = 8
+"""Of the mixture, where one component does not do as well: in many dimensions it overfits."""
 BROAD = 0.1
 """Share of the broad component, which keeps the weights bounded where the mixture is wrong."""
 FREEDOM = 6.0
@@ -36,26 +37,34 @@ class StudentMixture:
     roots: FloatArray
 
     @classmethod
-    def of(cls, points: FloatArray, rng: np.random.Generator, n_steps: int = 8) -> "StudentMixture":
+    def of(cls, points: FloatArray, rng: np.random.Generator) -> "StudentMixture":
+        """Fit to points (n, d), with one component or several, whichever half of them says of the other half."""
+        shuffled = points[rng.permutation(len(points))]
+        seen, held_out = shuffled[::2], shuffled[1::2]
+        one, several = (cls.fit(seen, k, rng).log_pdf(held_out).mean() for k in (1, N_COMPONENTS))
+        return cls.fit(points, 1 if one >= several else N_COMPONENTS, rng)
+
+    @classmethod
+    def fit(cls, points: FloatArray, n_components: int, rng: np.random.Generator, n_steps: int = 8) -> "StudentMixture":
         """Fit by expectation-maximisation to points (n, d), with covariances shrunk to the whole cloud's."""
         n, d = points.shape
         whole = Reference.of(points)
         x = whole.whiten(points)
-        means, covs = x[rng.choice(n, N_COMPONENTS, replace=False)], np.tile(0.5 * np.eye(d), (N_COMPONENTS, 1, 1))
-        shares, prior_count = np.full(N_COMPONENTS, 1.0 / N_COMPONENTS), d + 2.0
-        for _ in range(n_steps):
+        means, covs = x[rng.choice(n, n_components, replace=False)], np.tile(0.5 * np.eye(d), (n_components, 1, 1))
+        shares, prior_count = np.full(n_components, 1.0 / n_components), d + 2.0
+        for _ in range(n_steps if n_components > 1 else 1):
             log_r = np.log(shares) + np.stack(
                 [log_normal_pdf(x, m, c) for m, c in zip(means, covs, strict=True)], axis=1
             )
             r = np.exp(log_r - logsumexp(log_r, axis=1, keepdims=True))
             counts = r.sum(axis=0) + 1e-9
             shares, means = counts / counts.sum(), r.T @ x / counts[:, None]
-            for k in range(N_COMPONENTS):
+            for k in range(n_components):
                 centred = x - means[k]
                 scatter = (centred.T * r[:, k]) @ centred
                 covs[k] = (scatter + 0.3 * prior_count * np.eye(d)) / (counts[k] + prior_count)
         roots = [whole.root @ cholesky(1.1 * c)[0] for c in covs]
-        weights = np.append((1.0 - BROAD) * (0.9 * shares + 0.1 / N_COMPONENTS), BROAD)
+        weights = np.append((1.0 - BROAD) * (0.9 * shares + 0.1 / n_components), BROAD)
         centres = np.vstack([whole.mean + means @ whole.root.T, whole.mean])
         return cls(weights, centres, np.stack([*roots, 1.5 * whole.root]))
 

@@ -57,6 +57,10 @@ class Explorer:
         prior = start.hyperprior()
         return cls(fit(u, y, kernel, noise=1e-8, known_noise=NOISE**2, hyperprior=prior, max_steps=20), levels)
 
+    def filled(self, log_posterior: FloatArray) -> FloatArray:
+        """Log-posteriors (n,) with −inf at the lowest value of this process."""
+        return np.where(np.isfinite(log_posterior), log_posterior, self.log_posterior.min())
+
     @cached_property
     def ascents(self) -> FloatArray:
         """Where ascents from the process's own points end: (n, d)."""

@@ -88,7 +88,7 @@ class TrendKernel:
         """Weak priors on lengthscales and variances, bounds only on the trend."""
         d = len(self.lengthscale)
         mean = np.concatenate([np.full(d, 0.5 * np.log(d)), np.zeros(5)])
-        sd = np.concatenate([np.ones(d), [3.0, np.inf, np.inf, np.inf, 3.0]])
+        sd = np.concatenate([np.full(d, 0.5), [3.0, np.inf, np.inf, np.inf, 3.0]])
         lower = np.concatenate([np.full(d, -2.0), [-12.0, -6.0, -6.0, -8.0, -12.0]])
         upper = np.concatenate([np.full(d, 4.0), [16.0, 16.0, 14.0, 12.0, 12.0]])
         return Hyperprior(mean, sd, lower, upper)

@@ -1,0 +1,175 @@
+"""Observations that no cell explains, and scouts that follow them to modes nobody knows yet.
+
+A cell's posterior, extrapolated as a Gaussian, says how low the likelihood should be far away. An observation well
+above that lies in the basin of another mode, or in a heavy tail. A tail lifts all far observations, a basin only its
+own: those that stand out among the far ones are strange.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from basq.cells import Cell, labels
+from basq.gaussians import Measure
+from basq.observations import Observations
+from basq.quadrature.smc import temper
+from basq.selection.exploration import Bulk, Explorer, outside
+from basq.surrogate.log_model import LogModel, window
+from basq.surrogate.reference import Reference
+from basq.types import BoolArray, FloatArray, IntArray
+
+EXPLAINED = 0.9
+"""Share of the gap that a Gaussian extrapolation predicts, below which an observation is not explained by it."""
+OUTLYING = 4.5
+"""Median absolute deviations below the usual gap that make a far observation stand out."""
+DIP = 0.1
+"""Depth of a valley, on the explorer's scale, that is worth a look."""
+N_PARTICLES = 500
+
+
+def nearest_sample(cell: Cell, point: FloatArray) -> FloatArray:
+    """Posterior sample of a cell that is nearest to a point in the cell's own metric: (d,)."""
+    whiten = cell.model.reference.whiten
+    difference = whiten(cell.population.u) - whiten(point[None])
+    return cell.population.u[int((difference**2).sum(axis=1).argmin())]
+
+
+def unexplained(cells: Sequence[Cell], u: FloatArray, log_posterior: FloatArray) -> tuple[BoolArray, BoolArray]:
+    """Find observations that stand well above the Gaussian extrapolation of every resolved cell.
+
+    Returns
+    -------
+    unexplained : (n,) bool array
+    outlying : (n,) bool array
+        Those of them that also stand above what is usual among the far observations.
+    """
+    gap = log_posterior.max() - log_posterior
+    label = labels([c.gate for c in cells], u)
+    predicted = np.full(len(u), np.inf)
+    for k, cell in enumerate(cells):
+        if cell.resolved and (label == k).any():
+            z = Reference.of(cell.population.u).whiten(u)
+            predicted = np.minimum(predicted, gap[label == k].min() + 0.5 * (z * z).sum(axis=1))
+    far = (predicted > window(u.shape[1])) & np.isfinite(predicted)
+    out = far & (gap < EXPLAINED * predicted)
+    outlying = np.zeros(len(u), dtype=bool)
+    if far.sum() >= 8:
+        residual = from_usual(np.log(predicted[far]), np.log(np.maximum(gap[far], 0.1)))
+        outlying[far] = residual < -OUTLYING * np.median(np.abs(residual)) - 0.1
+    return out, outlying & out
+
+
+def from_usual(x: FloatArray, y: FloatArray) -> FloatArray:
+    """Residuals of y (n,) from the straight line in x (n,) with the least sum of absolute residuals.
+
+    Its slope is kept between that of a saturating tail and that of a Gaussian.
+    """
+    weights, design = np.ones(len(x)), np.stack([np.ones(len(x)), x], axis=1)
+    slope = 1.0
+    for _ in range(20):
+        weighted = weights[:, None] * design
+        intercept, slope = np.linalg.solve(design.T @ weighted + 1e-9 * np.eye(2), weighted.T @ y)
+        weights = 1.0 / np.maximum(np.abs(y - intercept - slope * x), 1e-3)
+    residual: FloatArray = y - np.clip(slope, 0.2, 1.1) * x
+    return residual - np.median(residual)
+
+
+@dataclass(frozen=True)
+class Scout:
+    """Where the strange observations are heading.
+
+    Attributes
+    ----------
+    n_outlying : int
+        Observations that suggest another mode.
+    u : (m, d) array
+        Samples, outside the known posterior, of a model that has seen only the strange observations.
+    index : (k,) int array
+        The best of these observations.
+    probes : (k, d) array
+        Points between each of them and the known posterior: where no valley is found, it belongs to what is known.
+    """
+
+    n_outlying: int
+    u: FloatArray
+    index: IntArray
+    probes: FloatArray
+
+    @classmethod
+    def send(
+        cls,
+        cells: Sequence[Cell],
+        explorer: Explorer,
+        observations: Observations,
+        measure: Measure,
+        rng: np.random.Generator,
+        *,
+        known: Sequence[Bulk],
+        tested: frozenset[int],
+    ) -> "Scout":
+        """Look at everything observed but what was tested already."""
+        levels = observations.log_values + measure.log_pdf(observations.u)
+        odd, outlying = unexplained(cells, observations.u, explorer.log_posterior)
+        fresh = np.isfinite(levels)
+        fresh[list(tested)] = False
+        index = np.flatnonzero(odd & fresh)
+        dips, depths = valleys(cells, explorer, observations.u[index], rng)
+        strange = outlying[index] | (depths > DIP)
+        index, dips = index[strange], dips[strange]
+        best = np.argsort(-levels[index], kind="stable")[:2]
+        heading = destinations(observations, index, levels, measure, rng)
+        n_outlying = int((outlying & fresh).sum())
+        return cls(n_outlying, heading[outside(known, heading)], index[best], dips[best])
+
+
+def valleys(
+    cells: Sequence[Cell], explorer: Explorer, u: FloatArray, rng: np.random.Generator, n_ways: int = 8
+) -> tuple[FloatArray, FloatArray]:
+    """Lowest points on the straight ways from points u (m, d) to the known posterior, as the explorer expects them.
+
+    Returns
+    -------
+    dips : (m, d) array
+        On the highest way of each point; its middle if it only rises.
+    depths : (m,) array
+        How far they lie below the point itself, on the explorer's scale.
+    """
+    if not len(u):
+        return u, np.empty(0)
+    ends = []
+    for cell in cells:
+        some = cell.population.u[rng.choice(len(cell.population.u), n_ways, replace=False)]
+        nearest = np.stack([nearest_sample(cell, point) for point in u])
+        ends.append(np.concatenate([np.tile(some, (len(u), 1, 1)), nearest[:, None]], axis=1))
+    steps = np.linspace(0.1, 0.9, 7)[:, None]
+    ways = u[:, None, None] + steps * (np.concatenate(ends, axis=1) - u[:, None])[:, :, None]
+    levels = explorer.gp.predict_mean(ways.reshape(-1, u.shape[1])).reshape(ways.shape[:-1])
+    rows, highest = np.arange(len(u)), levels.min(axis=2).argmax(axis=1)
+    lowest = levels[rows, highest].argmin(axis=1)
+    depths = explorer.gp.predict_mean(u) - levels[rows, highest, lowest]
+    return ways[rows, highest, np.where(lowest == 0, len(steps) // 2, lowest)], depths
+
+
+def destinations(
+    observations: Observations, chosen: IntArray, levels: FloatArray, measure: Measure, rng: np.random.Generator
+) -> FloatArray:
+    """Samples of the tempered posterior of a model of some observations only: (m, d).
+
+    Too few of them for a model are surrounded by a cloud.
+    """
+    d = observations.u.shape[1]
+    if not len(chosen):
+        return np.empty((0, d))
+    mask = np.zeros(len(observations), dtype=bool)
+    mask[chosen] = True
+    own, own_levels = observations.where(mask), levels[mask]
+    order = np.argsort(-own_levels, kind="stable")
+    if len(own) < d + 2:
+        best = own.u[order[0]]
+        distance = np.sqrt(((observations.u[~mask] - best) ** 2).sum(axis=1).min())
+        return best + 0.5 * distance / np.sqrt(d) * rng.standard_normal((N_PARTICLES, d))
+    top = own.u[order[: len(own) // 2 + 1]]
+    reference = Reference(top.mean(axis=0), np.eye(d) * np.sqrt(top.var(axis=0).mean()))
+    model = LogModel.fit(own, measure.log_pdf(own.u), reference, None)
+    return temper(model, measure, N_PARTICLES, rng).u
