@@ -26,7 +26,7 @@ EXPLORING_ONLY = 0.75
 GENEROUS = 0.1
 """Standard deviation of log Z below which nothing but exploration is left to do, whatever the user's target."""
 PATIENCE = 3.0
-"""Quotas of exploration points after which observations that suggest another mode are no reason to go on."""
+"""Quotas of exploration points after which signs of a second mode are no reason to go on."""
 JENSEN = 0.4
 """Share of the C/2 correction that counts as error."""
 ABYSS = 1e12
@@ -178,9 +178,11 @@ class AutoFit:
             out.append(f"{len(self.cells)} modes were found, and the next may add {self.unseen:.2g} to log Z")
         if self.explored < quota(self.n_dim):
             out.append(f"only {self.explored} exploration points since the last surprise")
-        if self.scout.n_outlying and self.explored < PATIENCE * quota(self.n_dim):
+        # a ridge can look like many modes for ever; where there are several, it hardly is one
+        patient = len(self.cells) > 1 or self.explored < PATIENCE * quota(self.n_dim)
+        if self.scout.n_outlying and patient:
             out.append(f"{self.scout.n_outlying} observations suggest another mode")
-        if self.climbing and self.explored < 2.0 * quota(self.n_dim):
+        if self.climbing and patient:
             out.append(f"{self.climbing} searches for other modes are still climbing")
         return out
 

@@ -1,12 +1,13 @@
 """Where likelihood calls run: here, in worker processes, or in whatever has a ``map``."""
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager
 from typing import Any, Protocol
 
 import numpy as np
 
-from basq.errors import InputError
+from basq.errors import EvaluationError, InputError
 from basq.evaluation.call import Call
 from basq.types import FloatArray
 
@@ -44,8 +45,19 @@ def evaluator(call: Call, pool: int | Mapper | None) -> Iterator[Evaluate]:
         from loky import ProcessPoolExecutor
 
         with ProcessPoolExecutor(max_workers=int(pool), env={"OMP_NUM_THREADS": "1"}) as executor:
-            yield lambda x: np.array(list(executor.map(call.one, x)))
+            yield lambda x: mapped(executor, call, x)
     elif hasattr(pool, "map"):
-        yield lambda x: np.array(list(pool.map(call.one, list(x))))
+        yield lambda x: mapped(pool, call, x)
     else:
         raise InputError(f"pool={pool!r}: allowed are None, a number of processes, or an object with .map.")
+
+
+def mapped(pool: Mapper, call: Call, x: FloatArray) -> FloatArray:
+    """Evaluate points (n, d) one by one in a pool: (n, 2)."""
+    try:
+        return np.array(list(pool.map(call.one, list(x))))
+    except BrokenExecutor as error:
+        raise EvaluationError(
+            f"A worker process died while log_likelihood was evaluated at {len(x)} points (killed, out of memory, or a "
+            f"crash in compiled code): {error}"
+        ) from error
