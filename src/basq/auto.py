@@ -168,14 +168,14 @@ class AutoFit:
             out.append(f"the last batch was {last.rms:.1f} nats off its prediction")
         (before, sd_before), (now, sd) = self.trail[-2:]
         if not abs(now - before) <= min(0.3, 2.5 * np.hypot(sd, sd_before)):
-            out.append(f"log Z moved by {now - before:+.2f} with the last batch")
+            out.append(f"log Z moved by {now - before:+.3g} with the last batch")
         return out
 
     def unexplored(self, dlogz: float) -> list[str]:
         """Reasons to look further for other modes."""
         out = []
-        if not self.log_evidence_std <= dlogz:
-            out.append(f"{len(self.cells)} modes were found, and the next may add {self.unseen:.2g} to log Z")
+        if len(self.cells) > 1 and not self.log_evidence_std <= dlogz:
+            out.append(f"{len(self.cells)} modes were found, and a further one would add sd {self.unseen:.2g}")
         if self.explored < quota(self.n_dim):
             out.append(f"only {self.explored} exploration points since the last surprise")
         # a ridge can look like many modes for ever; where there are several, it hardly is one
@@ -192,8 +192,9 @@ class AutoFit:
         if doubts:
             return False, "; ".join(doubts)
         return True, (
-            f"sd of log Z {self.log_evidence_std:.3g} is below dlogz = {dlogz:g}, the last batches agree with their "
-            f"prediction, and {self.explored} exploration points found nothing new"
+            f"sd of log Z {self.log_evidence_std:.3g} (Monte Carlo {self.total.monte_carlo:.1g}) is below "
+            f"dlogz = {dlogz:g}, the last batches agree with their prediction, and {self.explored} exploration points "
+            "found nothing new"
         )
 
     @cached_property

@@ -19,7 +19,11 @@ from basq.surrogate.log_model import LogModel
 from basq.surrogate.reference import Reference
 from basq.types import BoolArray, FloatArray, IntArray
 
-N_PARTICLES, N_DRAWS = 1000, 4000
+N_PARTICLES, N_DRAWS, MAX_DRAWS = 1000, 4000, 20_000
+MONTE_CARLO = 0.01
+"""Nats: error of the importance sampling that is reached by more draws, once little else is uncertain."""
+SETTLED_VAR = 0.02
+"""Surrogate variance of log Z below which it is worth them."""
 MAX_CELLS = 8
 EMPTY_BORDER = 3.0
 """Margin of log-densities that nearly all samples must keep for a population to count as separated."""
@@ -149,6 +153,9 @@ class Cell:
         model = LogModel.fit(own, log_measure, reference, plan.warm, rescue=plan.rescue)
         population = temper(model, measure, N_PARTICLES, rng)
         found = estimate(model, measure, population.u, N_DRAWS, rng)
+        if found.monte_carlo > MONTE_CARLO and found.surrogate_var < SETTLED_VAR and population.beta >= 1.0:
+            wanted = 1.2 * N_DRAWS * (found.monte_carlo / MONTE_CARLO) ** 2
+            found = estimate(model, measure, population.u, min(int(wanted), MAX_DRAWS), rng)
         return cls(plan.gate, measure, model, population, found, len(own))
 
 

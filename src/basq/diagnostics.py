@@ -78,7 +78,7 @@ def audit(cells: Sequence[Cell], shares: FloatArray, measure: Measure, n_before:
         common[mine] = np.quantile(levels, 0.01)
         rare = max(rare, float(np.quantile(levels, 0.0025)))  # a surprise is relative to the highest cell
     values, log_measure = new.log_values, measure.log_pdf(new.u)
-    residual = np.where(np.isfinite(values), values - mean, -50.0)
+    residual = np.where(np.isfinite(values), np.clip(values - mean, -1e6, 1e6), -50.0)
     matters = (mean + log_measure > common) | (values + log_measure > common)
     inside = matters & np.isfinite(values) & (shares[label] > 0.01)
     surprise = bool(((residual > SURPRISE) & (values + log_measure > rare)).any())

@@ -10,12 +10,15 @@ from scipy.stats import gaussian_kde
 
 from basq.errors import InputError
 from basq.gaussians import GaussianMixture
-from basq.linalg import log_det
+from basq.linalg import blas_threads, log_det
 from basq.quadrature.moves import LogDensity, metropolis
 from basq.types import FloatArray, IntArray
 
 GRID = 2001
 """Points of a one-dimensional density's grid."""
+
+N_POPULATION = 4000
+"""Equal-weight samples that a posterior keeps."""
 
 N_CONDITIONAL = 2**13
 """Points that represent a conditional of two or more coordinates."""
@@ -169,14 +172,17 @@ class SampledPosterior:
     points : (N, d) array
     log_weights : (N,) array
         Normalised.
-    population : (n, d) array
-        Equal-weight samples for marginals.
+    seed : int
+        Of the equal-weight samples.
+    n_moves : int
+        Metropolis moves that bring these into equilibrium.
     """
 
     log_density: LogDensity
     points: FloatArray
     log_weights: FloatArray
-    population: FloatArray
+    seed: int
+    n_moves: int
 
     @classmethod
     def build(
@@ -186,16 +192,19 @@ class SampledPosterior:
         log_weights: FloatArray,
         rng: np.random.Generator,
         *,
-        n_population: int = 4000,
         n_moves: int = 20,
     ) -> "SampledPosterior":
-        """Normalise the weights and move a resampled population into equilibrium."""
-        log_w = log_weights - logsumexp(log_weights)
-        weights = np.exp(log_w)
-        centred = points - weights @ points
-        cov = (weights[:, None] * centred).T @ centred + 1e-12 * np.eye(points.shape[1])
-        start = points[rng.choice(len(points), size=n_population, p=weights)]
-        return cls(log_density, points, log_w, metropolis(log_density, start, cov, rng, n_moves=n_moves))
+        """Normalise the weights."""
+        return cls(log_density, points, log_weights - logsumexp(log_weights), int(rng.integers(2**31)), n_moves)
+
+    @cached_property
+    def population(self) -> FloatArray:
+        """Equal-weight samples: the weighted points, resampled and moved into equilibrium; made when first needed."""
+        rng = np.random.default_rng(self.seed)
+        start = self.points[rng.choice(len(self.points), size=N_POPULATION, p=np.exp(self.log_weights))]
+        cov = self.moments()[1] + 1e-12 * np.eye(self.n_dim)
+        with blas_threads(self.n_dim):
+            return metropolis(self.log_density, start, cov, rng, n_moves=self.n_moves)
 
     @property
     def n_dim(self) -> int:
@@ -238,7 +247,8 @@ class SampledPosterior:
             Moved(self.log_density, np.asarray(np.linalg.inv(a), dtype=float), b, log_det(a)),
             self.points @ a.T + b,
             self.log_weights,
-            self.population @ a.T + b,
+            self.seed,
+            self.n_moves,
         )
 
     def marginal(self, dims: list[int]) -> GridDensity | KernelDensity:
