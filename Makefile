@@ -14,7 +14,7 @@ PYTHONS := $(PYTHON)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types format bench-paper bench-engine clean
+.PHONY: help demo test lint types format bench-paper bench-engine bench-ablation clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -43,6 +43,9 @@ bench-paper: $(VENV)/.installed ## Measure the paper's method on the paper's pro
 
 bench-engine: $(VENV)/.installed ## Measure the default engine on many families
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.engine $(ARGS)
+
+bench-ablation: $(VENV)/.installed ## Measure what each part of the default engine earns
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.engine_ablation $(ARGS)
 
 clean: ## Remove the virtual environment, builds and caches
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

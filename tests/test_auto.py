@@ -7,7 +7,7 @@ import pytest
 
 import basq
 from basq import problems
-from basq.auto import Auto
+from basq.auto import Auto, unseen
 
 
 def run(problem, **options):
@@ -137,3 +137,9 @@ def test_density_prior():
 def test_auto_is_the_default():
     problem = problems.rosen(2)
     assert run(problem, max_evals=48).log_evidence == run(problem, max_evals=48, method=Auto()).log_evidence
+
+
+def test_modes_not_found_yet():
+    assert unseen(1, 40) == 0.0
+    assert unseen(2, 104) == pytest.approx(np.sqrt(0.06) * np.log(1.5))
+    assert unseen(3, 50) > unseen(3, 500)

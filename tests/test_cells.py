@@ -173,6 +173,19 @@ def test_split_only_what_is_separated():
     assert split(np.stack([np.cos(angle), np.sin(angle)], axis=1)) is None
 
 
+def test_split_finds_the_direction_among_many():
+    # across five directions in which nothing is divided, the extreme samples say nothing about the sixth
+    rng = np.random.default_rng(10)
+    u = rng.normal(size=(1000, 6)) * [0.2, 1.0, 1.0, 1.0, 1.0, 1.0]
+    u[:, 0] += np.repeat([-1.5, 1.5], 500)[rng.permutation(1000)]
+    parts = split(u)
+    assert parts is not None
+    np.testing.assert_allclose(sorted(p.mean[0] for p in parts), [-1.5, 1.5], atol=0.1)
+    small = np.concatenate([rng.normal(size=(950, 4)), [6.0, 6.0, 0.0, 0.0] + 0.3 * rng.normal(size=(50, 4))])
+    assert split(small[rng.permutation(1000)]) is not None
+    assert split(rng.normal(size=(1000, 6))) is None
+
+
 def test_gates_divide_space():
     gates = [Reference(np.zeros(2), np.eye(2)), Reference(np.array([10.0, 0.0]), 0.5 * np.eye(2))]
     u = np.array([[1.0, 0.0], [9.5, 0.0], [0.0, 50.0]])

@@ -200,13 +200,19 @@ def _continued(cell: Cell, *, alone: bool, rescue: bool) -> Plan:
     return Plan(gate, own, cell.model, cell.population, rescue or cell.unhealthy)
 
 
-def split(u: FloatArray, n_steps: int = 10) -> tuple[Reference, Reference] | None:
+def split(u: FloatArray) -> tuple[Reference, Reference] | None:
     """Two Gaussians, if samples u (n, d) fall into two parts with an empty border between them; else None."""
-    n, d = u.shape
     x = Reference.of(u).whiten(u)
-    first = x[int((x * x).sum(axis=1).argmax())]
-    second = x[int(((x - first) ** 2).sum(axis=1).argmax())]
-    label = ((x - first) ** 2).sum(axis=1) > ((x - second) ** 2).sum(axis=1)
+    for first in (across_least_kurtosis(x), between_farthest(x)):
+        parts = _parted(u, first)
+        if parts:
+            return parts
+    return None
+
+
+def _parted(u: FloatArray, label: BoolArray, n_steps: int = 10) -> tuple[Reference, Reference] | None:
+    """Let two parts of samples u (n, d) settle, each sample going to the Gaussian that explains it better."""
+    n, d = u.shape
     for _ in range(n_steps):
         if min(int(label.sum()), n - int(label.sum())) < max(0.02 * n, 2 * d + 2):
             return None
@@ -219,6 +225,29 @@ def split(u: FloatArray, n_steps: int = 10) -> tuple[Reference, Reference] | Non
     margin = np.abs(scores[:, 0] - scores[:, 1])
     distances = [float(np.linalg.norm(a.whiten(b.mean[None]))) for a, b in (parts, parts[::-1])]
     return parts if np.quantile(margin, 0.01) > EMPTY_BORDER and min(distances) > APART else None
+
+
+def between_farthest(x: FloatArray) -> BoolArray:
+    """Divide samples x (n, d) by the nearer of two extreme ones: finds a small part far away: (n,)."""
+    first = x[int((x * x).sum(axis=1).argmax())]
+    second = x[int(((x - first) ** 2).sum(axis=1).argmax())]
+    out: BoolArray = ((x - first) ** 2).sum(axis=1) > ((x - second) ** 2).sum(axis=1)
+    return out
+
+
+def across_least_kurtosis(x: FloatArray) -> BoolArray:
+    """Divide white samples x (n, d) across the direction in which they look most like two equal parts: (n,).
+
+    Of the directions between pairs of samples, that of the least kurtosis: one for two points, three for a Gaussian.
+    """
+    half = len(x) // 2
+    ways = x[:half] - x[half : 2 * half]
+    ways /= np.linalg.norm(ways, axis=1)[:, None] + 1e-300
+    along = x @ ways.T
+    along -= along.mean(axis=0)
+    square = along**2
+    kurtosis = (square**2).mean(axis=0) / (square.mean(axis=0) ** 2 + 1e-300)
+    return along[:, int(kurtosis.argmin())] > 0.0
 
 
 def _merged(plans: list[Plan]) -> list[Plan]:
