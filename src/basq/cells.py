@@ -202,9 +202,8 @@ def _continued(cell: Cell, *, alone: bool, rescue: bool) -> Plan:
 
 def split(u: FloatArray) -> tuple[Reference, Reference] | None:
     """Two Gaussians, if samples u (n, d) fall into two parts with an empty border between them; else None."""
-    x = Reference.of(u).whiten(u)
-    for first in (across_least_kurtosis(x), between_farthest(x)):
-        parts = _parted(u, first)
+    for label in partings(Reference.of(u).whiten(u)):
+        parts = _parted(u, label)
         if parts:
             return parts
     return None
@@ -227,18 +226,11 @@ def _parted(u: FloatArray, label: BoolArray, n_steps: int = 10) -> tuple[Referen
     return parts if np.quantile(margin, 0.01) > EMPTY_BORDER and min(distances) > APART else None
 
 
-def between_farthest(x: FloatArray) -> BoolArray:
-    """Divide samples x (n, d) by the nearer of two extreme ones: finds a small part far away: (n,)."""
-    first = x[int((x * x).sum(axis=1).argmax())]
-    second = x[int(((x - first) ** 2).sum(axis=1).argmax())]
-    out: BoolArray = ((x - first) ** 2).sum(axis=1) > ((x - second) ** 2).sum(axis=1)
-    return out
+def partings(x: FloatArray) -> tuple[BoolArray, BoolArray]:
+    """Two ways in which white samples x (n, d) may fall into two parts: (n,) each.
 
-
-def across_least_kurtosis(x: FloatArray) -> BoolArray:
-    """Divide white samples x (n, d) across the direction in which they look most like two equal parts: (n,).
-
-    Of the directions between pairs of samples, that of the least kurtosis: one for two points, three for a Gaussian.
+    Of the directions between pairs of samples, that of the least kurtosis is across two equal parts (one for two points,
+    three for a Gaussian), and that of the largest is towards a small part far away.
     """
     half = len(x) // 2
     ways = x[:half] - x[half : 2 * half]
@@ -247,7 +239,9 @@ def across_least_kurtosis(x: FloatArray) -> BoolArray:
     along -= along.mean(axis=0)
     square = along**2
     kurtosis = (square**2).mean(axis=0) / (square.mean(axis=0) ** 2 + 1e-300)
-    return along[:, int(kurtosis.argmin())] > 0.0
+    flat, peaked = along[:, int(kurtosis.argmin())], along[:, int(kurtosis.argmax())]
+    peaked = peaked * np.sign(peaked[int(np.abs(peaked).argmax())])
+    return flat > 0.0, peaked > 0.5 * peaked.max()
 
 
 def _merged(plans: list[Plan]) -> list[Plan]:
