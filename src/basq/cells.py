@@ -229,8 +229,8 @@ def _parted(u: FloatArray, label: BoolArray, n_steps: int = 10) -> tuple[Referen
 def partings(x: FloatArray) -> tuple[BoolArray, BoolArray]:
     """Two ways in which white samples x (n, d) may fall into two parts: (n,) each.
 
-    Of the directions between pairs of samples, that of the least kurtosis is across two equal parts (one for two points,
-    three for a Gaussian), and that of the largest is towards a small part far away.
+    Of the directions between pairs of samples, that of the least kurtosis is across two equal parts (one for two
+    points, three for a Gaussian), and that of the largest is towards a small part far away.
     """
     half = len(x) // 2
     ways = x[:half] - x[half : 2 * half]
