@@ -8,18 +8,16 @@ Batches of 16, budget 50 (d + 2), the engine's own stop. Rows go to benchmarks/r
 call goes on where the first was stopped.
 """
 
-import argparse
 import json
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import basq
 from basq.problems import Problem
-from benchmarks.study import Row, run_all
+from benchmarks.study import Row, run_all, study_parser
 
 P = basq.problems
 FAMILIES: dict[str, Callable[[int], Problem]] = {
@@ -193,15 +191,10 @@ def against_pyvbmc() -> dict[str, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="2 seeds")
-    parser.add_argument("--seeds", type=int, default=10)
+    parser = study_parser(__doc__, "engine.csv", quick="2 seeds", seeds=10, jobs=2)
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--families", default="", help="comma-separated; all by default")
-    parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--restart", action="store_true", help="forget earlier rows")
     parser.add_argument("--pyvbmc", action="store_true", help="also time PyVBMC (needs the extra 'bench')")
-    parser.add_argument("--output", type=Path, default=Path("benchmarks/results/engine.csv"))
     options = parser.parse_args()
     families = options.families.split(",") if options.families else list(FAMILIES)
     seeds = range(options.first_seed, options.first_seed + (2 if options.quick else options.seeds))

@@ -7,12 +7,10 @@ Batches of 16, budget 50 (d + 2), the engine's own stop. Rows go to benchmarks/r
 second call goes on where the first was stopped.
 """
 
-import argparse
 import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
@@ -29,7 +27,7 @@ from basq.surrogate.log_model import LogModel
 from basq.surrogate.reference import Reference
 from basq.surrogate.trend import TrendKernel
 from benchmarks import engine
-from benchmarks.study import Row, run_all
+from benchmarks.study import Row, run_all, study_parser
 
 QUICK = ("gauss 6", "student 4", "rosen 2", "bimodal 3")
 FAMILIES = (*QUICK, "lumpy 4", "cigar 4", "rosen 4", "narrow 3", "mixture 4")
@@ -64,7 +62,7 @@ def switched_off(first: int, last: int | None) -> Callable[[TrendKernel], Any]:
 
 def nobody(cells: Any, explorer: Any, observations: Observations, *args: Any, **options: Any) -> Scout:
     nowhere = np.empty((0, observations.u.shape[1]))
-    return Scout(0, nowhere, np.empty(0, dtype=np.intp), nowhere)
+    return Scout(np.zeros(len(observations), dtype=bool), 0, nowhere, np.empty(0, dtype=np.intp), nowhere)
 
 
 def plain_samples(cell: Any, points: Any, weights: Any, n: int, rng: np.random.Generator) -> Any:
@@ -186,12 +184,7 @@ def table(rows: list[Row], warp_rows: list[Row]) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="1 seed of 4 families")
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--restart", action="store_true", help="forget earlier rows")
-    parser.add_argument("--output", type=Path, default=Path("benchmarks/results/engine_ablation.csv"))
+    parser = study_parser(__doc__, "engine_ablation.csv", quick="1 seed of 4 families", seeds=3, jobs=2)
     options = parser.parse_args()
     families, n_seeds = (QUICK, 1) if options.quick else (FAMILIES, options.seeds)
     tasks = [{"variant": v, "family": f, "seed": s} for s in range(n_seeds) for v in VARIANTS for f in families]

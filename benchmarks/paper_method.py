@@ -7,15 +7,13 @@
 Rows go to benchmarks/results/paper_method.csv at once; a second call goes on where the first was stopped.
 """
 
-import argparse
 import json
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 
 import basq
-from benchmarks.study import Row, run_all
+from benchmarks.study import Row, run_all, study_parser
 
 PROBLEMS = {"mixture": 10, "branin_hoo": 6, "ackley": 6, "oscillatory": 6}
 """Problem and its number of batches of 100 calls, as in the paper."""
@@ -92,13 +90,8 @@ def table(rows: list[Row]) -> dict[str, dict[str, float]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="2 seeds, a third of the calls")
+    parser = study_parser(__doc__, "paper_method.csv", quick="2 seeds, a third of the calls", seeds=10, jobs=1)
     parser.add_argument("--full", action="store_true", help="all 24 configurations")
-    parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--restart", action="store_true", help="forget earlier rows")
-    parser.add_argument("--output", type=Path, default=Path("benchmarks/results/paper_method.csv"))
     options = parser.parse_args()
     tasks = [
         {

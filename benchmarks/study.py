@@ -1,5 +1,6 @@
 """Shared parts of the studies: a resumable table of runs."""
 
+import argparse
 import csv
 import json
 from collections.abc import Callable, Iterable
@@ -11,6 +12,17 @@ from loky import get_reusable_executor
 from tqdm import tqdm
 
 Row = dict[str, Any]
+
+
+def study_parser(description: str | None, output: str, *, quick: str, seeds: int, jobs: int) -> argparse.ArgumentParser:
+    """Make a command line with what all studies take."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help=quick)
+    parser.add_argument("--seeds", type=int, default=seeds)
+    parser.add_argument("--jobs", type=int, default=jobs)
+    parser.add_argument("--restart", action="store_true", help="forget earlier rows")
+    parser.add_argument("--output", type=Path, default=Path("benchmarks/results", output))
+    return parser
 
 
 def run_all(work: Callable[..., Row], tasks: Iterable[Row], path: Path, *, jobs: int, restart: bool) -> list[Row]:

@@ -136,8 +136,8 @@ def test_explore_gives_what_is_asked(cells):
     for n in (0, 1, 4, 25):
         known = bulks(cells)
         suspect = find_suspect(cells, explorer, frozenset(), known)
-        scout = Scout(0, np.empty((0, 2)), np.empty(0, dtype=int), np.empty((0, 2)))
-        points = explore(cells, explorer, u[:3], n, rng, known=known, suspect=suspect, scout=scout)
+        scout = Scout(np.zeros(40, dtype=bool), 0, np.empty((0, 2)), np.empty(0, dtype=int), np.empty((0, 2)))
+        points = explore(explorer, u[:3], n, rng, known=known, suspect=suspect, scout=scout)
         assert points.shape == (n, 2)
         assert len(np.unique(points, axis=0)) == n
 

@@ -11,7 +11,7 @@ from basq.diagnostics import Audit, audit, calibration
 from basq.errors import InputError
 from basq.gaussians import Measure
 from basq.method import Batch, Posterior
-from basq.modes import VALLEY, Suspect, bulks, explore, find_suspect, still_climbing
+from basq.modes import Suspect, bulks, explore, find_suspect, proves_valley, still_climbing
 from basq.observations import Observations
 from basq.prior import Prior
 from basq.quadrature.sampled import SampledPosterior
@@ -54,9 +54,11 @@ def unseen(n_modes: int, n_explored: int) -> float:
 
 def without_abyss(observations: Observations) -> Observations:
     """Replace log-likelihoods that only stand for zero by −inf."""
-    values = observations.log_likelihood
-    deep = observations.log_values < observations.log_values.max() - ABYSS
-    return replace(observations, log_likelihood=np.where(deep, -np.inf, values)) if deep.any() else observations
+    values = observations.log_values
+    deep = values < values.max() - ABYSS
+    if not deep.any():
+        return observations
+    return replace(observations, log_likelihood=np.where(deep, -np.inf, observations.log_likelihood))
 
 
 @dataclass(frozen=True)
@@ -280,7 +282,6 @@ class Auto:
         parts = [cell_batch(c, n, len(fitted.cells), rng) for c, n in zip(fitted.cells, counts, strict=True)]
         points = np.concatenate(parts)
         found = explore(
-            fitted.cells,
             fitted.explorer,
             points,
             n_explore,
@@ -322,14 +323,12 @@ class News:
         climbing = still_climbing(last.cells, last.explorer, new.u[new.explores], levels[new.explores])
         tested, seed = last.tested, None
         if last.suspect is not None:
-            at = np.flatnonzero((new.u == last.suspect.midpoint).all(axis=1))
-            if len(at):
+            proven = proves_valley(last.suspect.midpoint, log_posterior[last.suspect.index], new.u, levels)
+            if proven is not None:
                 tested = tested | {last.suspect.index}
-                proven = levels[at[0]] < log_posterior[last.suspect.index] - VALLEY
                 seed = observations.u[last.suspect.index] if proven else None
         for index, probe in zip(last.scout.index, last.scout.probes, strict=True):
-            at = np.flatnonzero((new.u == probe).all(axis=1))
-            if len(at) and not levels[at[0]] < log_posterior[index] - VALLEY:
+            if proves_valley(probe, log_posterior[index], new.u, levels) is False:
                 tested = tested | {int(index)}
         return cls((*last.audits, found), explored, climbing, tested, seed)
 

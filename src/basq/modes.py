@@ -52,8 +52,13 @@ def find_suspect(
     return Suspect(index, 0.5 * (u[index] + closest))
 
 
+def proves_valley(probe: FloatArray, level: float, u: FloatArray, levels: FloatArray) -> bool | None:
+    """Whether a probe (d,) lies far below the level it was to be compared with; None if not among the points u."""
+    at = np.flatnonzero((u == probe).all(axis=1))
+    return bool(levels[at[0]] < level - VALLEY) if len(at) else None
+
+
 def explore(
-    cells: Sequence[Cell],
     explorer: Explorer,
     batch: FloatArray,
     n: int,
@@ -81,7 +86,7 @@ def explore(
     found.append(scout.probes[: n // 3])
     found.append(scout.u[rng.choice(len(scout.u), min(len(scout.u), (n + 1) // 2), replace=False)])
     found.append(searches(explorer, seen, known, rng))
-    strange = unexplained(cells, seen, explorer.log_posterior)[0]
+    strange = scout.unexplained
     if strange.sum() >= 3:  # a process of their own: the bulk's slopes drown them in the common one
         apart = Explorer.fit(seen[strange], explorer.log_posterior[strange], None)
         found.append(searches(apart, seen, known, rng))

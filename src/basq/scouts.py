@@ -81,6 +81,8 @@ class Scout:
 
     Attributes
     ----------
+    unexplained : (n,) bool array
+        Observations that no cell explains, tested or not.
     n_outlying : int
         Observations that suggest another mode.
     u : (m, d) array
@@ -91,6 +93,7 @@ class Scout:
         Points between each of them and the known posterior: where no valley is found, it belongs to what is known.
     """
 
+    unexplained: BoolArray
     n_outlying: int
     u: FloatArray
     index: IntArray
@@ -120,7 +123,7 @@ class Scout:
         best = np.argsort(-levels[index], kind="stable")[:2]
         heading = destinations(observations, index, levels, measure, rng)
         n_outlying = int((outlying & fresh).sum())
-        return cls(n_outlying, heading[outside(known, heading)], index[best], dips[best])
+        return cls(odd, n_outlying, heading[outside(known, heading)], index[best], dips[best])
 
 
 def valleys(

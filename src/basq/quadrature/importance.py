@@ -38,7 +38,7 @@ class StudentMixture:
 
     @classmethod
     def of(cls, points: FloatArray, rng: np.random.Generator) -> "StudentMixture":
-        """Fit to points (n, d), with one component or several, whichever half of them says of the other half."""
+        """Fit to points (n, d), with one component or several: whichever, fitted to half of them, predicts the rest."""
         shuffled = points[rng.permutation(len(points))]
         seen, held_out = shuffled[::2], shuffled[1::2]
         one, several = (cls.fit(seen, k, rng).log_pdf(held_out).mean() for k in (1, N_COMPONENTS))
