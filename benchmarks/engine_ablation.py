@@ -16,12 +16,11 @@ from unittest.mock import patch
 
 import numpy as np
 
-from basq.auto import Auto
-from basq.loop import run
+import basq
 from basq.observations import Observations
 from basq.paper import Paper
 from basq.scouts import Scout
-from basq.stopping import Stopping
+from basq.state import State
 from basq.surrogate.gp import GP
 from basq.surrogate.log_model import LogModel
 from basq.surrogate.reference import Reference
@@ -127,16 +126,11 @@ def left_out(gp: GP) -> tuple[np.ndarray, np.ndarray]:
 def warps(family: str, seed: int) -> Row:
     """The engine's last observations under other warps: error of log Z, and leave-one-out error of the likelihood."""
     problem = engine.FAMILIES[family](seed)
-    d, rng = problem.n_dim, np.random.default_rng(seed)
-    stopping = Stopping(0.1, 50 * (d + 2))
-
-    def evaluate(x: np.ndarray) -> np.ndarray:
-        return np.stack([problem.log_likelihood(x), np.zeros(len(x))], axis=1)
-
-    *_, state = run(
-        problem.prior, Auto(), evaluate, stopping, batch_size=16, known=Observations.empty(d), rng=rng
+    states: list[State] = []
+    basq.infer(
+        problem.log_likelihood, problem.prior, vectorized=True, seed=seed, progress=False, callback=states.append
     )  # fmt: skip
-    fitted, seen = state.fitted, state.observations
+    fitted, seen = states[-1].fitted, states[-1].observations
     model = fitted.cells[0].model
     truth = np.exp(seen.log_values - model.scale.top)
     mean, var = left_out(model.gp)

@@ -132,7 +132,7 @@ def test_multivariate_normal_prior():
 
 @pytest.mark.parametrize("batch_size", [1, 8, 100])
 def test_batch_sizes(batch_size):
-    calls = 14 if batch_size == 1 else 150
+    calls = 24 if batch_size == 1 else 150
     result = infer(gauss, BOX, batch_size=batch_size, max_evals=calls)
     assert result.n_evals == calls
     # the initial design has at least 2 (d + 1) points, whatever the batch
@@ -394,9 +394,9 @@ def test_a_value_that_is_no_log_likelihood_names_its_point(value, text):
         return gauss(x) if len(seen) <= 10 else value
 
     with pytest.raises(EvaluationError, match=f"log_likelihood returned .*{text}") as caught:
-        infer(faulty, BOX)
+        infer(faulty, BOX, on_error="raise")
     assert str(seen[-1]) in str(caught.value)
-    assert len(caught.value.observations) == 8
+    assert len(caught.value.observations) == 10  # the two of the failing batch, too
     assert "observations" in caught.value.__notes__[0]
 
 
@@ -413,7 +413,7 @@ def test_a_value_that_is_no_log_likelihood_names_its_point(value, text):
 )
 def test_vectorised_likelihood_of_the_wrong_form(function, text):
     with pytest.raises(EvaluationError, match=text):
-        infer(function, BOX, vectorized=True)
+        infer(function, BOX, vectorized=True, on_error="raise")
 
 
 class BreakdownError(Exception):
@@ -430,10 +430,9 @@ def breaking(x):
 @pytest.mark.parametrize("pool", [None, 2])
 def test_an_exception_of_the_likelihood_comes_with_its_point(pool):
     with pytest.raises(EvaluationError, match=r"BreakdownError: 7: no convergence at x = \[") as caught:
-        infer(breaking, BOX, pool=pool)
-    assert len(caught.value.observations) == 0
-    if pool is None:
-        assert isinstance(caught.value.__cause__, BreakdownError)
+        infer(breaking, BOX, pool=pool, on_error="raise")
+    assert (caught.value.observations.x[:, 0] <= 0.0).all()
+    assert 'raise BreakdownError(7, "no convergence")' in caught.value.__notes__[0]
 
 
 def test_an_exception_late_in_a_run_carries_what_was_paid_for():
@@ -445,8 +444,8 @@ def test_an_exception_late_in_a_run_carries_what_was_paid_for():
         return counted(x)
 
     with pytest.raises(EvaluationError, match="OSError: disk full") as caught:
-        infer(failing, BOX)
-    np.testing.assert_array_equal(caught.value.observations.x, np.array(counted.points[:16]))
+        infer(failing, BOX, on_error="raise")
+    np.testing.assert_array_equal(caught.value.observations.x, np.array(counted.points))
     # and they can be used to go on
     observations = caught.value.observations
     again = infer(gauss, BOX, evaluations=(observations.x, observations.log_likelihood))
@@ -455,7 +454,7 @@ def test_an_exception_late_in_a_run_carries_what_was_paid_for():
 
 def test_vectorised_exceptions_say_how_many_points():
     with pytest.raises(EvaluationError, match="ZeroDivisionError: division by zero at a batch of 8 points"):
-        infer(lambda x: 1 / 0, BOX, vectorized=True)
+        infer(lambda x: 1 / 0, BOX, vectorized=True, on_error="raise")
 
 
 def test_interrupts_are_not_swallowed():
@@ -497,7 +496,12 @@ POINTS = np.zeros((3, 2))
         ({"pool": 0}, "pool=0"),
         ({"pool": "all"}, "pool='all'"),
         ({"pool": True}, "pool=True"),
-        ({"pool": 2, "vectorized": True}, "exclude"),
+        ({"timeout": 0}, "timeout=0"),
+        ({"timeout": "long"}, "timeout='long'"),
+        ({"retries": -1}, "retries=-1"),
+        ({"retries": 0.5}, "retries=0.5"),
+        ({"on_error": "ignore"}, "on_error='ignore': allowed are 'record', 'zero', 'raise'"),
+        ({"store": "no/such/directory/run.sqlite"}, "directory no/such/directory does not exist"),
         ({"seed": "lucky"}, "seed='lucky'"),
         ({"seed": -1}, "seed=-1"),
         ({"callback": 3}, "callback=3"),

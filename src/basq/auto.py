@@ -150,7 +150,7 @@ class AutoFit:
     @property
     def unseen(self) -> float:
         """Standard deviation of log Z for modes not found yet."""
-        return unseen(len(self.cells), int((self.observations.explores | (self.observations.batch == 0)).sum()))
+        return unseen(len(self.cells), int(self.observations.explores.sum()))
 
     def doubts(self, dlogz: float) -> list[str]:
         """Reasons not to believe the answer yet, exploration aside."""
@@ -271,19 +271,28 @@ class Auto:
             int(rng.integers(2**31)),
         )
 
-    def select(self, fitted: AutoFit | Blind, batch_size: int, rng: np.random.Generator, *, cost_ratio: float) -> Batch:
+    def select(
+        self,
+        fitted: AutoFit | Blind,
+        batch_size: int,
+        rng: np.random.Generator,
+        *,
+        cost_ratio: float,
+        taken: FloatArray,
+    ) -> Batch:
         """Choose a batch: most integrate the posterior, some explore."""
         if isinstance(fitted, Blind):
-            return Batch(spread_points(fitted.observations.u, batch_size, rng), explores=True)
+            return Batch(spread_points(np.concatenate([fitted.observations.u, taken]), batch_size, rng), explores=True)
         settled = not fitted.doubts(GENEROUS)
         share = EXPLORING_ONLY if settled and fitted.unexplored(GENEROUS) else EXPLORING
         n_explore = int(np.floor(share * batch_size + rng.random()))  # right on average, for small batches too
         counts = allocate(fitted.cells, fitted.total.shares, batch_size - n_explore)
-        parts = [cell_batch(c, n, len(fitted.cells), rng) for c, n in zip(fitted.cells, counts, strict=True)]
+        cells = [cell.expecting(taken) for cell in fitted.cells]
+        parts = [cell_batch(c, n, len(cells), rng) for c, n in zip(cells, counts, strict=True)]
         points = np.concatenate(parts)
         found = explore(
             fitted.explorer,
-            points,
+            np.concatenate([points, taken]),
             n_explore,
             rng,
             known=fitted.bulks,

@@ -6,7 +6,7 @@ which it is most likely. Each cell is modelled, sampled and integrated over its 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import logsumexp
@@ -127,6 +127,14 @@ class Cell:
     def resolved(self) -> bool:
         """Whether the surrogate can be sampled at full temperature."""
         return self.population.beta >= 1.0
+
+    def expecting(self, u: FloatArray) -> "Cell":
+        """Return this cell as if the points u (m, d) had been evaluated and found as predicted.
+
+        The mean stays and the uncertainty near them goes: a variance needs no values.
+        """
+        inside = u[self.measure.inside(u)] if isinstance(self.measure, CellMeasure) else u
+        return replace(self, model=self.model.expecting(inside)) if len(inside) else self
 
     @property
     def lost(self) -> bool:

@@ -11,6 +11,10 @@ class InputError(BasqError, ValueError):
     """An argument is wrong; raised before any likelihood call is spent."""
 
 
+class StoreError(InputError):
+    """A store cannot be used: missing, foreign, busy, or of another problem."""
+
+
 class EvaluationError(BasqError, RuntimeError):
     """The user's likelihood failed or returned something that is not a log-likelihood.
 

@@ -1,27 +1,25 @@
 """The five-line entry point."""
 
+import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any, Literal
 
-import numpy as np
 from tqdm import tqdm
 
-from basq.auto import Auto
-from basq.errors import InputError
+from basq import identity
+from basq.arguments import as_space
+from basq.errors import EvaluationError, InputError
 from basq.evaluation.call import Call
-from basq.evaluation.pool import Mapper, evaluator
-from basq.loop import State, run
-from basq.method import Fit, Method, Posterior
-from basq.observations import Observations
-from basq.prior import Prior, as_prior
+from basq.evaluation.crew import Crew, OnError
+from basq.evaluation.pool import workers
+from basq.interrupt import Interrupt
+from basq.loop import Sampler, run
+from basq.method import Method
 from basq.result import Result
-from basq.stopping import Stopping
+from basq.state import State
 from basq.types import FloatArray, LogLikelihood
-
-CALLS_PER_DIMENSION = 50
-"""Default budget: 50 (d + 2) calls, the habit of surrogate-based samplers."""
 
 
 def infer(
@@ -37,8 +35,13 @@ def infer(
     dlogz: float = 0.1,
     vectorized: bool = False,
     pass_dict: bool = False,
-    pool: int | Mapper | None = None,
-    evaluations: tuple[Any, Any] | None = None,
+    pool: Any = None,
+    asynchronous: bool = False,
+    timeout: float | None = None,
+    retries: int = 0,
+    on_error: OnError = "record",
+    store: str | os.PathLike[str] | None = None,
+    evaluations: Any = None,
     seed: Any = None,
     progress: bool = True,
     callback: Callable[[State], None] | None = None,
@@ -68,12 +71,26 @@ def infer(
         The function takes (n, d) and returns (n,).
     pass_dict : bool
         The function takes a dict of parameter names.
-    pool : None, int or anything with ``.map``
-        Where calls run: here, in that many processes, or in the given executor.
-    evaluations : (x, log_likelihood), optional
-        Values known already, of shapes (n, d) and (n,); they count towards ``max_evals``.
+    pool : optional
+        Where calls run: None is here; a number, that many worker processes; or a `concurrent.futures.Executor`
+        (MPIPoolExecutor too), a Dask ``Client``, ``"ray"``, or anything with ``.map``.
+    asynchronous : bool
+        Give a free worker its next point at once, chosen with those under way in mind, instead of waiting for a whole
+        batch. The run then depends on the order in which calls finish.
+    timeout : float, optional
+        Seconds that a call may take; it is ended then and counts as failed. Runs in a worker process.
+    retries : int
+        How often a failed call is tried again. One whose worker died is tried again once in any case.
+    on_error : "record", "zero" or "raise"
+        What a failed call means (exception, NaN, time-out, dead worker): nothing is known there, the likelihood is zero
+        there, or the run ends. All are in ``result.failures``.
+    store : path, optional
+        SQLite file that every call is written to as soon as it has finished. If it holds this run already, the run is
+        taken up where it was left.
+    evaluations : (x, log_likelihood), (x, log_likelihood, noise) or path, optional
+        Values known already, of shapes (n, d) and (n,), or an older store; they count towards ``max_evals``.
     seed : optional
-        Anything that ``numpy.random.default_rng`` takes; the same seed gives the same run.
+        Anything that ``numpy.random.default_rng`` takes; the same seed gives the same run, whatever the workers.
     progress : bool
         Show a progress bar on standard error.
     callback : callable, optional
@@ -88,7 +105,8 @@ def infer(
     InputError
         Before any call is spent, if an argument is wrong.
     EvaluationError
-        If the likelihood fails; the evaluations so far are in the error's ``observations``.
+        If the likelihood fails and ``on_error="raise"``, or fails always; the evaluations so far are in the error's
+        ``observations``.
 
     Examples
     --------
@@ -101,106 +119,54 @@ def infer(
     >>> bool(abs(result.log_evidence - np.log(2 * np.pi / 36)) < 0.1)
     True
     """
-    space = _prior(prior, prior_transform, n_dim)
-    chosen = _method(method)
-    _check_batch_size(batch_size, chosen)
-    call = Call(log_likelihood, space.names, pass_dict=pass_dict, vectorized=vectorized)
-    known = _known(evaluations, space)
-    budget = CALLS_PER_DIMENSION * (space.n_dim + 2) if max_evals is None else max_evals
-    stopping = Stopping(dlogz, budget, max_time)
-    if len(known) >= budget:
-        raise InputError(f"max_evals={budget} leaves no call after the {len(known)} given evaluations.")
     if callback is not None and not callable(callback):
         raise InputError(f"callback={callback!r}: give a function that takes the state, or None.")
-    rng = _generator(seed)
-    with evaluator(call, pool) as evaluate, _progress_bar(budget, len(known), progress) as show:
-        for state in run(space, chosen, evaluate, stopping, batch_size=batch_size, known=known, rng=rng):
-            show(state)
-            if callback is not None:
-                callback(state)
-    return _result(space, state)
-
-
-def _generator(seed: Any) -> np.random.Generator:
-    try:
-        return np.random.default_rng(seed)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"seed={seed!r}: give a non-negative integer, a Generator, or None.") from error
-
-
-def _posterior(fitted: Fit) -> Posterior | None:
-    """Return the posterior, or None: a run that found no mass still has calls and a message worth giving back."""
-    try:
-        return fitted.posterior
-    except InputError:
-        return None
-
-
-def _result(prior: Prior, state: State) -> Result:
-    fitted = state.fitted
-    return Result(
-        fitted.log_evidence,
-        fitted.log_evidence_std,
-        state.verdict.converged,
-        state.verdict.message,
-        prior,
-        state.observations,
-        state.history,
-        _posterior(fitted),
-        getattr(fitted, "audits", ()),
-    )
-
-
-def _prior(prior: Any, transform: Callable[[FloatArray], Any] | None, n_dim: int | None) -> Prior:
-    if (prior is None) == (transform is None):
-        raise InputError("Give either prior or prior_transform (with n_dim).")
-    if transform is not None:
-        return Prior.from_transform(transform, n_dim)
-    space = as_prior(prior)
-    if n_dim is not None and n_dim != space.n_dim:
-        raise InputError(f"n_dim={n_dim}, but the prior has {space.n_dim} parameters: {', '.join(space.names)}.")
-    return space
-
-
-def _method(method: Method[Any] | str) -> Method[Any]:
-    if method == "auto":
-        return Auto()
-    if isinstance(method, str | type) or not hasattr(method, "select"):
-        raise InputError(f"method={method!r}: allowed are 'auto' and configurations such as basq.Paper().")
-    return method
-
-
-def _check_batch_size(batch_size: int, method: Method[Any]) -> None:
-    if isinstance(batch_size, bool) or not isinstance(batch_size, int | np.integer) or batch_size < 1:
-        raise InputError(f"batch_size={batch_size!r}: give a positive whole number.")
-    method.check(int(batch_size))
-
-
-def _known(evaluations: tuple[Any, Any] | None, prior: Prior) -> Observations:
-    """Check values that the user has already, and map them to standard space."""
-    empty = Observations.empty(prior.n_dim)
-    if evaluations is None:
-        return empty
-    if not isinstance(evaluations, Sequence) or len(evaluations) != 2:
-        raise InputError("evaluations must be a pair (x, log_likelihood) of shapes (n, d) and (n,).")
-    try:
-        x, values = np.array(evaluations[0], dtype=float), np.array(evaluations[1], dtype=float)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"evaluations must be numbers of shapes (n, {prior.n_dim}) and (n,): {error}.") from error
-    if x.ndim != 2 or x.shape[1] != prior.n_dim or values.shape != (len(x),):
-        raise InputError(
-            f"evaluations have shapes {x.shape} and {values.shape}; allowed are (n, {prior.n_dim}) and (n,)."
+    space = as_space(prior, prior_transform, n_dim)
+    call = Call(log_likelihood, space.names, pass_dict=pass_dict, vectorized=vectorized)
+    with ExitStack() as stack:
+        crew = stack.enter_context(workers(call, pool, timeout))
+        sampler = Sampler(
+            space, method=method, batch_size=batch_size, max_evals=max_evals, max_time=max_time, dlogz=dlogz,
+            evaluations=evaluations, on_error=on_error, store=store, seed=seed,
+        )  # fmt: skip
+        stack.callback(sampler.store.close)
+        stack.enter_context(sampler.store.driving())
+        identity.check_function(sampler.store, log_likelihood)
+        interrupt = stack.enter_context(Interrupt.watched())
+        team = Crew(
+            crew,
+            sampler.store,
+            vectorized=vectorized,
+            retries=retries,
+            raises=on_error == "raise",
+            interrupted=interrupt,
         )
-    if np.isnan(values).any() or (values == np.inf).any():
-        raise InputError("evaluations contain NaN or +inf log-likelihoods; leave those points out.")
-    u = prior.to_standard(x)
-    return empty.append(x, u, values, prior.log_weight(u))
+        show = stack.enter_context(_progress_bar(sampler, progress))
+        try:
+            for state in run(sampler, team, asynchronous=asynchronous):
+                show(state)
+                if callback is not None:
+                    callback(state)
+        except (EvaluationError, KeyboardInterrupt) as error:
+            keep(error, sampler)
+            raise
+        return sampler.result(reason="Interrupted", fresh=interrupt())
+
+
+def keep(error: BaseException, sampler: Sampler) -> None:
+    """Hang everything that was paid for on an error that leaves the run."""
+    observations = sampler.observations()
+    error.add_note(f"{len(observations)} evaluations are in this error's attribute `observations`.")
+    if sampler.store.path is not None:
+        error.add_note(f"They are in {sampler.store.path}, too: the same command goes on from there.")
+    error.observations = observations  # type: ignore[attr-defined]
 
 
 @contextmanager
-def _progress_bar(budget: int, start: int, shown: bool) -> Iterator[Callable[[State], None]]:
+def _progress_bar(sampler: Sampler, shown: bool) -> Iterator[Callable[[State], None]]:
     """Show calls, log Z and its error; rarely in a log file, often on a terminal."""
     interval = 0.2 if sys.stderr.isatty() else 30.0
+    budget, start = sampler.run.stopping.max_evals, sampler.store.counts()["done"]
     with tqdm(total=budget, initial=start, disable=not shown, unit="call", mininterval=interval) as bar:
 
         def show(state: State) -> None:

@@ -115,9 +115,12 @@ class Method(Protocol[F]):
         """Learn from everything seen."""
         ...
 
-    def select(self, fitted: F, batch_size: int, rng: np.random.Generator, *, cost_ratio: float) -> Batch:
+    def select(
+        self, fitted: F, batch_size: int, rng: np.random.Generator, *, cost_ratio: float, taken: FloatArray
+    ) -> Batch:
         """Choose the next points.
 
-        ``cost_ratio`` is the time of the last batch of calls over that of the last selection.
+        ``cost_ratio`` is the time of the last batch of calls over that of the last selection; ``taken`` (m, d) are
+        points without a value, under way or failed, near which another one would learn little.
         """
         ...

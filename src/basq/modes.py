@@ -73,25 +73,28 @@ def explore(
     Parameters
     ----------
     batch : (b, d) array
-        Points chosen already.
+        Points chosen already, in this batch or in one under way.
     known : sequence of Bulk
         The known posterior, to stay away from.
     suspect : Suspect or None
     scout : Scout
     """
     seen = explorer.gp.x
+    everything = np.concatenate([seen, batch])
     found = [np.empty((0, seen.shape[1]))]
     if suspect is not None and n > 1:
         found.append(suspect.midpoint[None])
     found.append(scout.probes[: n // 3])
     found.append(scout.u[rng.choice(len(scout.u), min(len(scout.u), (n + 1) // 2), replace=False)])
-    found.append(searches(explorer, seen, known, rng))
+    found.append(searches(explorer, everything, known, rng))
     strange = scout.unexplained
     if strange.sum() >= 3:  # a process of their own: the bulk's slopes drown them in the common one
         apart = Explorer.fit(seen[strange], explorer.log_posterior[strange], None)
-        found.append(searches(apart, seen, known, rng))
-    points = np.concatenate(found)[: int(np.ceil(SEARCHES * n))]
-    return np.concatenate([points, spread_points(np.concatenate([seen, batch, points]), n - len(points), rng)])
+        found.append(searches(apart, everything, known, rng))
+    points = np.concatenate(found)
+    asked = (points[:, None] == batch).all(axis=2).any(axis=1)  # under way already
+    points = points[~asked][: int(np.ceil(SEARCHES * n))]
+    return np.concatenate([points, spread_points(np.concatenate([everything, points]), n - len(points), rng)])
 
 
 def still_climbing(cells: Sequence[Cell], explorer: Explorer, u: FloatArray, log_posterior: FloatArray) -> int:

@@ -24,9 +24,9 @@ class Observations:
     noise : (n,) array
         Standard deviation of each value of a noisy likelihood; zero where it is exact.
     explores : (n,) bool array
-        Whether a point was chosen to look for something new rather than to integrate.
+        Whether a point was chosen to look for something new (the initial design too) rather than to integrate.
     batch : (n,) int array
-        Which batch each point came with; 0 is the initial design.
+        Which batch each point came with.
     """
 
     x: FloatArray
@@ -68,9 +68,9 @@ class Observations:
         *,
         noise: FloatArray | float = 0.0,
         explores: BoolArray | bool = False,
+        batch: IntArray | int = 0,
     ) -> "Observations":
-        """Return these and one more batch."""
-        number = int(self.batch.max()) + 1 if len(self) else 0
+        """Return these and more."""
         return Observations(
             np.concatenate([self.x, x]),
             np.concatenate([self.u, u]),
@@ -78,5 +78,5 @@ class Observations:
             np.concatenate([self.log_weight, log_weight]),
             np.concatenate([self.noise, np.broadcast_to(noise, len(x))]),
             np.concatenate([self.explores, np.broadcast_to(explores, len(x))]),
-            np.concatenate([self.batch, np.full(len(x), number)]),
+            np.concatenate([self.batch, np.broadcast_to(batch, len(x))]),
         )

@@ -289,9 +289,21 @@ class Paper:
 
     # --- Algorithm 1, lines 4-10: choose the next batch -----------------------------------------------------------
 
-    def select(self, fitted: PaperFit, batch_size: int, rng: np.random.Generator, *, cost_ratio: float = 0.0) -> Batch:
+    def select(
+        self,
+        fitted: PaperFit,
+        batch_size: int,
+        rng: np.random.Generator,
+        *,
+        cost_ratio: float = 0.0,
+        taken: FloatArray | None = None,
+    ) -> Batch:
         """Choose a batch: candidates, test functions, recombination."""
-        target = Target(fitted.surrogate, self.factorised)
+        surrogate = fitted.surrogate
+        if taken is not None and len(taken):
+            gp = surrogate.gp.expecting(taken, noise=float(surrogate.gp.noise.min()))
+            surrogate = replace(surrogate, gp=gp)  # type: ignore[type-var]
+        target = Target(surrogate, self.factorised)
         if self.selection == "local-penalisation":
             return Batch(local_penalisation(target, fitted.measure, batch_size, rng))
         n, m = self.sizes(batch_size, cost_ratio)

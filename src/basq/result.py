@@ -10,11 +10,11 @@ from numpy.typing import ArrayLike
 
 from basq.diagnostics import Audit
 from basq.errors import InputError
-from basq.loop import Record
-from basq.method import Density, Posterior
+from basq.method import Density, Fit, Posterior
 from basq.observations import Observations
 from basq.prior import Prior
 from basq.quadrature.sampled import KernelDensity, smooth_1d
+from basq.state import Record, State
 from basq.types import FloatArray
 
 if TYPE_CHECKING:
@@ -108,6 +108,35 @@ class ParameterDensity:
 
 
 @dataclass(frozen=True)
+class Failure:
+    """A call that has failed for good.
+
+    Attributes
+    ----------
+    id : int
+    x : (d,) array
+        Where.
+    error : str
+        Why.
+    traceback : str or None
+        Where in the user's code, if it raised.
+    attempts : int
+        How often it was tried.
+    """
+
+    id: int
+    x: FloatArray
+    error: str
+    traceback: str | None
+    attempts: int
+
+    @classmethod
+    def of(cls, row: dict[str, Any]) -> "Failure":
+        """Read a row of the store."""
+        return cls(row["id"], row["x"], row["error"], row["traceback"], row["attempt"])
+
+
+@dataclass(frozen=True)
 class Result:
     """Evidence and posterior of a run.
 
@@ -128,6 +157,8 @@ class Result:
     audits : tuple of Audit
         How well each batch was predicted before it was evaluated, one row a batch (``pandas.DataFrame(result.audits)``
         makes a table); empty for methods without audits.
+    failures : tuple of Failure
+        Calls that gave no value.
     """
 
     log_evidence: float
@@ -139,6 +170,24 @@ class Result:
     history: tuple[Record, ...]
     standard_posterior: Posterior | None
     audits: tuple[Audit, ...] = ()
+    failures: tuple[Failure, ...] = ()
+
+    @classmethod
+    def of(cls, prior: Prior, state: State, failures: tuple[Failure, ...] = (), reason: str | None = None) -> "Result":
+        """The answer that a state gives; ``reason`` says why the run ended where its stopping rule did not."""
+        fitted, verdict = state.fitted, state.verdict
+        return cls(
+            fitted.log_evidence,
+            fitted.log_evidence_std,
+            verdict.converged,
+            verdict.message if verdict.stop or reason is None else verdict.message.replace("Running", reason, 1),
+            prior,
+            state.observations,
+            state.history,
+            _posterior(fitted),
+            getattr(fitted, "audits", ()),
+            failures,
+        )
 
     @property
     def logz(self) -> float:
@@ -162,7 +211,12 @@ class Result:
 
     @property
     def n_evals(self) -> int:
+        """Calls that gave a value, and values given beforehand."""
         return len(self.observations)
+
+    @property
+    def n_failed(self) -> int:
+        return len(self.failures)
 
     @property
     def n_batches(self) -> int:
@@ -285,7 +339,10 @@ class Result:
 
     def __str__(self) -> str:
         head = f"log Z = {self.log_evidence:.3f} ± {self.log_evidence_std:.3f}"
-        return f"{head}   ({self.n_evals} calls in {self.n_batches} batches)\n{self.message}\n\n{self.summary()}"
+        lines = [f"{head}   ({self.n_evals} calls in {self.n_batches} batches)", self.message]
+        if self.failures:
+            lines.append(f"{self.n_failed} more calls failed (result.failures), the last: {self.failures[-1].error}")
+        return "\n".join([*lines, "", self.summary()])
 
     def plot_corner(self, *, truths: ArrayLike | None = None, points: bool = True) -> "Figure":
         """Draw the marginals of one and two parameters, with the evaluated points."""
@@ -298,3 +355,11 @@ class Result:
         from basq.plots import plot_run
 
         return plot_run(self, truth=truth)
+
+
+def _posterior(fitted: Fit) -> Posterior | None:
+    """Return the posterior, or None: a run that found no mass still has calls and a message worth giving back."""
+    try:
+        return fitted.posterior
+    except InputError:
+        return None

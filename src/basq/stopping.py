@@ -44,9 +44,11 @@ class Stopping:
         if self.max_time is not None and not (is_number(self.max_time) and self.max_time > 0.0):
             raise InputError(f"max_time={self.max_time!r}: give a positive number of seconds, or None.")
 
-    def judge(self, fitted: Fit, n_evals: int) -> Verdict:
-        """Look at the state after a batch."""
+    def judge(self, fitted: Fit, n_evals: int, trouble: str | None = None) -> Verdict:
+        """Look at the state after a batch; ``trouble`` is a reason to give up."""
         converged, why = fitted.converged(self.dlogz)
+        if trouble is not None:
+            return Verdict(True, False, f"Not converged: {trouble}; {why}.")
         if converged:
             return Verdict(True, True, f"Converged: {why}.")
         if n_evals >= self.max_evals:

@@ -1,13 +1,54 @@
 """One call of the user's log-likelihood, checked."""
 
 import inspect
-from dataclasses import dataclass
+import json
+import time
+import traceback
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from basq.errors import EvaluationError, InputError
 from basq.types import FloatArray, LogLikelihood
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one call: a value, or the reason why there is none.
+
+    Attributes
+    ----------
+    log_likelihood : float or None
+        None for a failed call.
+    noise : float
+        Standard deviation of the value.
+    extra : str or None
+        Further outputs of the function, as JSON.
+    error : str or None
+        Why the call failed, in a sentence.
+    traceback : str or None
+        Where in the user's code, if it raised.
+    lost : bool
+        Whether the call never came back (its worker died), which says little about the point.
+    seconds : float
+        Time in the user's function.
+    worker : str
+        Who evaluated it.
+    """
+
+    log_likelihood: float | None
+    noise: float = 0.0
+    extra: str | None = None
+    error: str | None = None
+    traceback: str | None = None
+    lost: bool = False
+    seconds: float = 0.0
+    worker: str = ""
+
+    @classmethod
+    def failed(cls, error: str, trace: str | None = None, **details: Any) -> "Outcome":
+        return cls(None, error=error, traceback=trace, **details)
 
 
 @dataclass(frozen=True)
@@ -34,50 +75,84 @@ class Call:
             raise InputError(f"log_likelihood must be callable, got {type(self.function).__name__}.")
         _check_arity(self.function)
 
-    def one(self, x: FloatArray) -> tuple[float, float]:
-        """Evaluate a single point (d,): its log-likelihood, and the standard deviation of its noise."""
-        value = self._evaluate(x, f"x = {x.tolist()}")
+    def attempt(self, x: FloatArray) -> list[Outcome]:
+        """Evaluate points (n, d), in one call if the function takes many; a failure is an outcome, not an exception."""
+        if self.vectorized:
+            return self._timed(x, f"a batch of {len(x)} points", self._many)
+        return [self._timed(row, f"x = {row.tolist()}", self._one)[0] for row in x]
+
+    def _timed(self, x: FloatArray, where: str, read: Any) -> list[Outcome]:
+        """Call the function and read what it returns; whatever it raises becomes an outcome that says where."""
+        start, n = time.perf_counter(), len(x) if self.vectorized else 1
+        try:
+            outcomes = read(self.function(self._form(x)), x)
+        except EvaluationError as error:
+            outcomes = [Outcome.failed(str(error))] * n
+        except (Exception, SystemExit) as error:  # a simulator that calls sys.exit has failed, not ended our run
+            message = f"log_likelihood raised {type(error).__name__}: {error} at {where}."
+            outcomes = [Outcome.failed(message, traceback.format_exc())] * n
+        seconds = (time.perf_counter() - start) / n
+        return [replace(outcome, seconds=seconds) for outcome in outcomes]
+
+    def _one(self, value: Any, x: FloatArray) -> list[Outcome]:
+        """Read the answer at a single point (d,): a number, (number, noise), or either followed by a dict of extras."""
+        value, extra = _without_extra(value)
+        noise = 0.0
         if isinstance(value, tuple) and len(value) == 2:
-            return _as_float(value[0], x), _checked_noise(_as_float(value[1], x), x)
-        return _as_float(value, x), 0.0
+            value, noise = value[0], _checked_noise(_as_float(value[1], x), x)
+        return [Outcome(_as_float(value, x), noise, extra)]
 
-    def many(self, x: FloatArray) -> FloatArray:
-        """Evaluate a batch (n, d) in one call of a vectorised function: log-likelihoods and noise sds, (n, 2)."""
-        values = self._evaluate(x, f"a batch of {len(x)} points")
+    def _many(self, values: Any, x: FloatArray) -> list[Outcome]:
+        """Read the answers of a vectorised function at (n, d); a bad number costs its own row only."""
+        values, extra = _without_extra(values)
+        noises: Any = np.zeros(len(x))
         if isinstance(values, tuple) and len(values) == 2 and np.ndim(values[0]) > 0:
-            noise = [_checked_noise(s, row) for s, row in zip(self._column(values[1], x), x, strict=True)]
-            return np.stack([self._column(values[0], x), noise], axis=1)
-        return np.stack([self._column(values, x), np.zeros(len(x))], axis=1)
-
-    def _column(self, values: Any, x: FloatArray) -> FloatArray:
-        """One number per point of a batch, checked: (n,)."""
-        if np.iscomplexobj(values):  # numpy would drop the imaginary part with a warning
-            raise EvaluationError(f"log_likelihood returned complex values, {_short(values)}; they must be real.")
-        try:
-            out = np.asarray(values, dtype=float)
-        except (TypeError, ValueError) as error:
-            raise EvaluationError(f"log_likelihood returned {_short(values)}, not numbers.") from error
-        if out.shape == (len(x), 1):
-            out = out[:, 0]
-        if out.shape != (len(x),):
-            raise EvaluationError(
-                f"log_likelihood (vectorized=True) was given {len(x)} points and returned shape {out.shape}; "
-                f"it must return shape ({len(x)},)."
-            )
-        return np.array([_checked(v, row) for v, row in zip(out, x, strict=True)])
-
-    def _evaluate(self, x: FloatArray, where: str) -> Any:
-        """Call the function; whatever it raises becomes one error that says where."""
-        try:
-            return self.function(self._form(x))
-        except Exception as error:
-            raise EvaluationError(f"log_likelihood raised {type(error).__name__}: {error} at {where}.") from error
+            values, noises = values[0], _column(values[1], x)
+        return [_row_outcome(v, s, row, extra) for v, s, row in zip(_column(values, x), noises, x, strict=True)]
 
     def _form(self, x: FloatArray) -> Any:
         """Return a fresh copy in the form the function takes, so that it may overwrite what it gets."""
         if not self.pass_dict:
             return x.copy()
         return {n: v.copy() if v.ndim else float(v) for n, v in zip(self.names, x.T, strict=True)}
+
+
+def _without_extra(value: Any) -> tuple[Any, str | None]:
+    """Split off a dict of further outputs, as JSON."""
+    if not (isinstance(value, tuple) and len(value) >= 2 and isinstance(value[-1], dict)):
+        return value, None
+    rest = value[:-1]
+    return rest[0] if len(rest) == 1 else rest, json.dumps(value[-1], default=_as_json, skipkeys=True)
+
+
+def _as_json(value: Any) -> Any:
+    """Arrays as lists; what JSON cannot hold as text: a value that was paid for is not refused for its company."""
+    return value.tolist() if hasattr(value, "tolist") else repr(value)
+
+
+def _row_outcome(value: float, noise: float, x: FloatArray, extra: str | None) -> Outcome:
+    try:
+        return Outcome(_checked(value, x), _checked_noise(float(noise), x), extra)
+    except EvaluationError as error:
+        return Outcome.failed(str(error))
+
+
+def _column(values: Any, x: FloatArray) -> FloatArray:
+    """One number per point of a batch: (n,)."""
+    if np.iscomplexobj(values):  # numpy would drop the imaginary part with a warning
+        raise EvaluationError(f"log_likelihood returned complex values, {_short(values)}; they must be real.")
+    try:
+        out = np.asarray(values, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise EvaluationError(f"log_likelihood returned {_short(values)}, not numbers.") from error
+    if out.shape == (len(x), 1):
+        out = out[:, 0]
+    if out.shape != (len(x),):
+        raise EvaluationError(
+            f"log_likelihood (vectorized=True) was given {len(x)} points and returned shape {out.shape}; "
+            f"it must return shape ({len(x)},)."
+        )
+    return out
 
 
 def _check_arity(function: LogLikelihood) -> None:

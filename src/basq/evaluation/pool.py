@@ -1,63 +1,272 @@
-"""Where likelihood calls run: here, in worker processes, or in whatever has a ``map``."""
+"""From what the user gives as ``pool`` to workers: one small adapter for each kind of engine."""
 
+import multiprocessing
+import time
+import uuid
+from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import BrokenExecutor
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from contextlib import contextmanager
-from typing import Any, Protocol
+from functools import partial
+from types import ModuleType
+from typing import Any
 
 import numpy as np
 
 from basq.errors import EvaluationError, InputError
-from basq.evaluation.call import Call
-from basq.types import FloatArray
+from basq.evaluation import worker
+from basq.evaluation.call import Call, Outcome
+from basq.evaluation.workers import Answer, Task, Workers
+from basq.types import is_number
 
-Evaluate = Callable[[FloatArray], FloatArray]
-
-
-class Mapper(Protocol):
-    """Anything with a ``map``: an Executor, a multiprocessing pool."""
-
-    def map(self, function: Any, points: Any) -> Any:
-        """Apply the function to every point, in order."""
-        ...
+PATIENCE_OVER = "nothing yet"
+POLL = 1.0
+"""Seconds between two looks at an engine that gives no sign when a worker dies."""
 
 
 @contextmanager
-def evaluator(call: Call, pool: int | Mapper | None) -> Iterator[Evaluate]:
-    """Give a function that evaluates a batch, and clean up what it needed.
-
-    It maps points (n, d) to log-likelihoods and the standard deviations of their noise, (n, 2).
+def workers(call: Call, pool: Any, timeout: float | None = None) -> Iterator[Workers]:
+    """Start workers for a function, and let go of them in the end; the user's own executor is left running.
 
     Parameters
     ----------
-    pool : None, int or anything with ``.map``
-        Serial, that many worker processes, or the user's own executor (which is left running).
+    call : Call
+    pool : None, int, Executor, Dask client, Ray, or anything with ``.map``
+    timeout : float, optional
+        Seconds that a call may take; it is ended then. Needs a process, so there is at least one.
     """
-    if call.vectorized:
-        if pool is not None:
-            raise InputError("pool and vectorized=True exclude each other: a vectorised function gets whole batches.")
-        yield call.many
-    elif pool is None:
-        yield lambda x: np.array([call.one(row) for row in x])
-    elif isinstance(pool, int | np.integer) and not isinstance(pool, bool):
-        if pool < 1:
-            raise InputError(f"pool={pool}: give at least one worker process, or None to stay in this one.")
-        from loky import ProcessPoolExecutor
-
-        with ProcessPoolExecutor(max_workers=int(pool), env={"OMP_NUM_THREADS": "1"}) as executor:
-            yield lambda x: mapped(executor, call, x)
-    elif hasattr(pool, "map"):
-        yield lambda x: mapped(pool, call, x)
-    else:
-        raise InputError(f"pool={pool!r}: allowed are None, a number of processes, or an object with .map.")
-
-
-def mapped(pool: Mapper, call: Call, x: FloatArray) -> FloatArray:
-    """Evaluate points (n, d) one by one in a pool: (n, 2)."""
+    if timeout is not None and not (is_number(timeout) and timeout > 0.0):
+        raise InputError(f"timeout={timeout!r}: give the seconds that a call may take, or None.")
+    crew = _adapter(call, pool, timeout)
     try:
-        return np.array(list(pool.map(call.one, list(x))))
-    except BrokenExecutor as error:
-        raise EvaluationError(
-            f"A worker process died while log_likelihood was evaluated at {len(x)} points (killed, out of memory, or a "
-            f"crash in compiled code): {error}"
-        ) from error
+        yield crew
+    finally:
+        crew.close()
+
+
+def _adapter(call: Call, pool: Any, timeout: float | None) -> Workers:
+    if pool is None:
+        return Here(call) if timeout is None else _processes(call, 1, timeout)
+    if is_number(pool, int | np.integer):  # type: ignore[arg-type]
+        return _processes(call, int(pool), timeout)
+    if isinstance(pool, Executor):
+        return Futures(call, pool.submit, getattr(pool, "_max_workers", None) or 1, timeout)
+    if _comes_from(pool, "distributed") and hasattr(pool, "get_executor"):
+        return Futures(call, pool.get_executor(pure=False).submit, sum(pool.nthreads().values()), timeout)
+    if pool == "ray" or (isinstance(pool, ModuleType) and pool.__name__ == "ray"):
+        return _ray(call, timeout)
+    if hasattr(pool, "map"):
+        return Mapped(call, pool, timeout)
+    raise InputError(
+        f"pool={pool!r}: allowed are None, a number of worker processes, a concurrent.futures.Executor "
+        "(MPIPoolExecutor too), a Dask Client, 'ray', or an object with .map."
+    )
+
+
+def _comes_from(thing: Any, package: str) -> bool:
+    return type(thing).__module__.partition(".")[0] == package
+
+
+def _processes(call: Call, n: int, timeout: float | None) -> Workers:
+    if n < 1:
+        raise InputError(f"pool={n}: give at least one worker process, or None to stay in this one.")
+    from basq.evaluation.processes import Processes
+
+    return Processes(call, n, timeout)
+
+
+def _ray(call: Call, timeout: float | None) -> Workers:
+    try:
+        import ray
+    except ImportError as error:
+        raise InputError("pool='ray' needs Ray: pip install basq[ray].") from error
+    if not ray.is_initialized():
+        ray.init(log_to_driver=False)
+    function = ray.remote(worker.remote)
+
+    def submit(_: Any, *args: Any) -> Any:
+        return function.remote(*args).future()
+
+    return Futures(call, submit, max(int(ray.cluster_resources().get("CPU", 1)), 1), timeout)
+
+
+class Here:
+    """Calls in this process, one after the other."""
+
+    n_workers = 1
+
+    def __init__(self, call: Call) -> None:
+        self._call = call
+        self._tasks: deque[Task] = deque()
+
+    def submit(self, task: Task) -> None:
+        self._tasks.append(task)
+
+    def collect(self, timeout: float | None) -> list[Answer]:
+        if not self._tasks:
+            return []
+        task = self._tasks[0]
+        outcomes = worker.attempt(self._call, task.x)
+        self._tasks.popleft()
+        return [(task, outcomes)]
+
+    def cancel(self) -> list[Task]:
+        taken = list(self._tasks)
+        self._tasks.clear()
+        return taken
+
+    def close(self) -> None:
+        self._tasks.clear()
+
+
+class Futures:
+    """Calls in anything that gives futures: an executor, Dask, Ray, MPI.
+
+    Workers are told a token instead of the function; one that does not know it yet answers so, and is sent it. So it
+    travels to each worker once, and not at all to threads of this process.
+
+    Parameters
+    ----------
+    call : Call
+    submit : callable
+        ``submit(function, *args)`` gives a future.
+    n_workers : int
+    timeout : float or None
+    """
+
+    def __init__(self, call: Call, submit: Callable[..., Any], n_workers: int, timeout: float | None) -> None:
+        self.n_workers = n_workers
+        self._submit, self._timeout = submit, timeout
+        self._call, self._payload = call, b""
+        self._token = uuid.uuid4().hex
+        self._tasks: dict[Future[Any], Task] = {}
+        worker.keep(self._token, call)
+
+    def submit(self, task: Task) -> None:
+        self._send(task, None)
+
+    def collect(self, timeout: float | None) -> list[Answer]:
+        end = float("inf") if timeout is None else time.monotonic() + timeout
+        answers: list[Answer] = []
+        while self._tasks and not answers:
+            left = None if timeout is None else max(end - time.monotonic(), 0.0)
+            done, _ = wait(self._tasks, left, FIRST_COMPLETED)
+            answers = [a for a in map(self._answer, done) if a is not None]
+            if not done:
+                break
+        return answers
+
+    def cancel(self) -> list[Task]:
+        return [self._tasks.pop(future) for future in list(self._tasks) if future.cancel()]
+
+    def close(self) -> None:
+        self.cancel()
+        self._tasks.clear()
+        worker.forget(self._token)
+
+    def _send(self, task: Task, payload: bytes | None) -> None:
+        try:
+            future = self._submit(worker.remote, self._token, payload, task.x, self._timeout)
+        except RuntimeError as error:  # shut down, or broken by a worker that died
+            raise EvaluationError(f"The given pool takes no more calls ({type(error).__name__}: {error}).") from error
+        self._tasks[future] = task
+
+    def _answer(self, future: Future[Any]) -> Answer | None:
+        """Read a finished future; None if its worker had to be sent the function first."""
+        task = self._tasks.pop(future)
+        try:
+            outcomes = future.result()
+        except BrokenExecutor as error:
+            raise EvaluationError(
+                f"A worker of the given pool died and took the pool with it ({type(error).__name__}: {error}). Worker "
+                "processes that survive this come with a number, such as pool=8."
+            ) from error
+        except Exception as error:
+            message = f"The call at {task.where} was lost by the given pool: {type(error).__name__}: {error}"
+            return task, [Outcome.failed(message, lost=True)] * len(task.x)
+        if outcomes is None:
+            self._payload = self._payload or worker.pack(self._call)
+            self._send(task, self._payload)
+            return None
+        return task, outcomes
+
+
+class Mapped:
+    """Calls in whatever has a ``map``, such as ``multiprocessing.Pool``; the function travels as with futures."""
+
+    def __init__(self, call: Call, pool: Any, timeout: float | None) -> None:
+        self.n_workers = getattr(pool, "_processes", None) or 1
+        self._pool, self._timeout = pool, timeout
+        self._call, self._payload = call, b""
+        self._token = uuid.uuid4().hex
+        self._queued: list[Task] = []
+        self._ignorant: list[Task] = []  # those whose worker has to be sent the function
+        self._running: deque[Task] = deque()
+        self._results: Iterator[Any] = iter(())
+        self._pids: set[int] = set()
+        worker.keep(self._token, call)
+
+    def submit(self, task: Task) -> None:
+        self._queued.append(task)
+
+    def collect(self, timeout: float | None) -> list[Answer]:
+        end = float("inf") if timeout is None else time.monotonic() + timeout
+        while self._running or self._queued or self._ignorant:
+            if not self._running:
+                self._start()
+            outcomes = self._next(end)
+            if outcomes == PATIENCE_OVER:
+                return []
+            task = self._running.popleft()
+            if outcomes is not None:
+                return [(task, outcomes)]
+            self._ignorant.append(task)
+        return []
+
+    def cancel(self) -> list[Task]:
+        taken = [*self._queued, *self._ignorant]
+        self._queued.clear()
+        self._ignorant.clear()
+        return taken
+
+    def close(self) -> None:
+        self.cancel()
+        worker.forget(self._token)
+
+    def _start(self) -> None:
+        payload = None
+        if self._ignorant:
+            payload = self._payload = self._payload or worker.pack(self._call)
+        tasks = self._ignorant or self._queued
+        self._running.extend(tasks)
+        tasks.clear()
+        self._pids = self._alive()
+        start = getattr(self._pool, "imap", self._pool.map)  # imap gives each value as soon as it is there
+        function = partial(_remote, self._token, payload, self._timeout)
+        self._results = iter(start(function, [task.x for task in self._running]))
+
+    def _next(self, end: float) -> Any:
+        """The next result; a ``multiprocessing.Pool`` that lost a worker would be waited for in vain."""
+        if not hasattr(self._results, "next"):
+            return next(self._results)
+        while True:
+            try:
+                return self._results.next(timeout=min(POLL, max(end - time.monotonic(), 0.0)))
+            except multiprocessing.TimeoutError:
+                if self._alive() != self._pids:
+                    raise EvaluationError(
+                        "A worker of the given multiprocessing.Pool died; such a pool forgets its call and waits for "
+                        "ever. Worker processes that survive this come with a number, such as pool=8."
+                    ) from None
+            if time.monotonic() >= end:
+                return PATIENCE_OVER
+
+    def _alive(self) -> set[int]:
+        """Processes of a ``multiprocessing.Pool`` that replaces none of them on purpose."""
+        if getattr(self._pool, "_maxtasksperchild", None) is not None:
+            return set()
+        return {process.pid for process in getattr(self._pool, "_pool", ()) if hasattr(process, "pid")}
+
+
+def _remote(token: str, payload: bytes | None, timeout: float | None, x: Any) -> list[Outcome] | None:
+    return worker.remote(token, payload, x, timeout)

@@ -149,3 +149,7 @@ class GP:
             np.concatenate([self.noise, variances + jitter]),
             factor,
         )
+
+    def expecting(self, x: FloatArray, *, noise: float = 0.0) -> "GP":
+        """Return this process as if x (m, d) had the values it expects: the mean stays, the variance shrinks."""
+        return self.extend(x, self.predict_mean(x), noise=noise)

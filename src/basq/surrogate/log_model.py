@@ -4,7 +4,7 @@ Real log-likelihoods span 10² to 10⁶ nats, of which only the top few tens car
 until enough points lie in that window, and points below it are kept but believed less and less.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import log_ndtr
@@ -134,6 +134,10 @@ class LogModel:
         """Mean and standard deviation of log ℓ in nats, at points u (m, d)."""
         p = self.gp.predict(self.reference.whiten(u))
         return p.mean / self.scale.factor + self.scale.top, np.sqrt(p.var) / self.scale.factor
+
+    def expecting(self, u: FloatArray) -> "LogModel":
+        """Return this model as if it had been right at points u (m, d)."""
+        return replace(self, gp=self.gp.expecting(self.reference.whiten(u), noise=NOISE_FLOOR**2))
 
     def mean(self, u: FloatArray) -> FloatArray:
         """Mean log ℓ minus ``scale.top``, tamed far above the data, with the log-probability of being non-zero."""

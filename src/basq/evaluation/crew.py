@@ -1,0 +1,155 @@
+"""From pending calls to finished ones: workers, retries, the store, and what to do about failures."""
+
+from collections.abc import Callable
+from typing import Literal, Protocol
+
+import numpy as np
+
+from basq.errors import EvaluationError, InputError
+from basq.evaluation.call import Outcome
+from basq.evaluation.store import Store
+from basq.evaluation.workers import Answer, Task, Workers
+from basq.types import FloatArray, IntArray, is_number
+
+OnError = Literal["record", "zero", "raise"]
+"""What a failed call means: nothing is known there, the likelihood is zero there, or the run ends."""
+LOST_RETRIES = 1
+"""Least number of times that a call whose worker died is tried again: it may have died of something else."""
+ALL_FAILED = 16
+"""Failed calls without a single success after which a run gives up."""
+POLL = 0.5
+"""Seconds between two looks at whether the user has interrupted."""
+
+
+class Pending(Protocol):
+    """Calls to be made: ids (n,) and points (n, d)."""
+
+    @property
+    def ids(self) -> IntArray: ...
+
+    @property
+    def x(self) -> FloatArray: ...
+
+    def __len__(self) -> int: ...
+
+
+class Crew:
+    """Evaluates the calls of a store.
+
+    Parameters
+    ----------
+    workers : Workers
+    store : Store
+    vectorized : bool
+        Calls go together, one group for each worker.
+    retries : int
+        How often a failed call is tried again.
+    raises : bool
+        Whether a failed call ends the run.
+    interrupted : callable
+        Whether the user wants to stop.
+    """
+
+    def __init__(
+        self,
+        workers: Workers,
+        store: Store,
+        *,
+        vectorized: bool,
+        retries: int,
+        raises: bool,
+        interrupted: Callable[[], bool],
+    ) -> None:
+        if not (is_number(retries, int) and retries >= 0):
+            raise InputError(f"retries={retries!r}: give how often a failed call is tried again, 0 or more.")
+        self._workers, self._store = workers, store
+        self._vectorized, self._retries, self._raises = vectorized, int(retries), raises
+        self._interrupted = interrupted
+        self._attempts: dict[int, int] = {}
+        self._any_done = store.counts()["done"] > 0
+        self._n_failed = 0
+        self._stopping = False
+
+    @property
+    def outstanding(self) -> int:
+        """Calls under way."""
+        return len(self._attempts)
+
+    @property
+    def n_workers(self) -> int:
+        return self._workers.n_workers
+
+    def start(self, calls: Pending) -> None:
+        """Hand calls to the workers."""
+        self._attempts |= dict.fromkeys(map(int, calls.ids), 0)
+        if self._vectorized and len(calls):
+            for rows in np.array_split(np.arange(len(calls)), min(self._workers.n_workers, len(calls))):
+                self._workers.submit(Task(tuple(map(int, calls.ids[rows])), calls.x[rows]))
+        else:
+            for i, x in zip(calls.ids, calls.x, strict=True):
+                self._workers.submit(Task((int(i),), x[None]))
+
+    def finish(self, leave: int = 0) -> bool:
+        """Wait until at most so many calls are under way, each written to the store when it comes in.
+
+        Returns
+        -------
+        bool
+            False if the user has interrupted; the calls that were running have come in then, the others are pending.
+        """
+        while self.outstanding > leave:
+            if self._interrupted() and not self._stopping:
+                self._stopping, leave = True, 0
+                self._withdraw()
+            self._take(self._workers.collect(POLL))
+        return not self._interrupted()
+
+    def poll(self) -> int:
+        """Take in what is there without waiting: the number of calls."""
+        before = self.outstanding
+        while answers := self._workers.collect(0.0):
+            self._take(answers)
+        return before - self.outstanding
+
+    def _withdraw(self) -> None:
+        """Take back the calls that no worker has begun."""
+        for task in self._workers.cancel():
+            for i in task.ids:
+                self._attempts.pop(i)
+
+    def _take(self, answers: list[Answer]) -> None:
+        final: list[tuple[int, Outcome]] = []
+        again: list[tuple[int, Outcome]] = []
+        for task, outcomes in answers:
+            rows = []
+            for row, (i, outcome) in enumerate(zip(task.ids, outcomes, strict=True)):
+                self._attempts[i] += 1
+                tries = max(self._retries, LOST_RETRIES) if outcome.lost else self._retries
+                if outcome.log_likelihood is None and self._attempts[i] <= tries and not self._stopping:
+                    again.append((i, outcome))
+                    rows.append(row)
+                else:
+                    final.append((i, outcome))
+            if rows:
+                self._workers.submit(Task(tuple(task.ids[r] for r in rows), task.x[rows]))
+        if again:
+            self._store.retry(again)
+        if final:
+            self._store.finish(final)
+            for i, _ in final:
+                self._attempts.pop(i)
+            self._judge([o for _, o in final])
+
+    def _judge(self, outcomes: list[Outcome]) -> None:
+        """Raise if failures are not to be borne, or there is nothing but failures."""
+        failures = [o for o in outcomes if o.log_likelihood is None]
+        self._any_done = self._any_done or len(failures) < len(outcomes)
+        self._n_failed += len(failures)
+        if failures and (self._raises or (self._n_failed >= ALL_FAILED and not self._any_done)):
+            message = failures[0].error or "A call failed."
+            if not self._raises:
+                message = f"All {self._n_failed} calls have failed, so the run stops. One of them: {message}"
+            error = EvaluationError(message)
+            if failures[0].traceback:
+                error.add_note(failures[0].traceback)
+            raise error

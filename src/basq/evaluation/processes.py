@@ -1,0 +1,222 @@
+"""Worker processes of our own: a dead one costs its call, not the run; a call that takes too long is ended."""
+
+import contextlib
+import multiprocessing.process
+import queue
+import signal
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from multiprocessing.connection import wait
+from typing import Any
+
+from basq.evaluation.call import Call, Outcome
+from basq.evaluation.worker import end, pack, serve
+from basq.evaluation.workers import Answer, Task
+from basq.types import FloatArray
+
+ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL", "VECLIB_MAXIMUM", "NUMEXPR")}
+"""Environment of a worker: workers share the machine, so none of them may take it all."""
+
+
+class Child:
+    """A worker process, and the driver's end of the pipe to it.
+
+    Attributes
+    ----------
+    task : Task or None
+        What it works on.
+    deadline : float
+        When that has to be done (monotonic clock); infinite while the process still starts.
+    """
+
+    def __init__(self, payload: bytes) -> None:
+        from loky.backend import get_context
+
+        context = get_context("loky")  # a fresh interpreter that does not run the user's script again
+        self.connection, theirs = context.Pipe()
+        self.process = context.Process(target=serve, args=(theirs, payload), daemon=True, env=ONE_THREAD)
+        with _may_have_children():
+            self.process.start()
+        theirs.close()
+        self.task: Task | None = None
+        self.deadline = float("inf")
+        self._ready = False
+
+    @property
+    def alive(self) -> bool:
+        return bool(self.process.is_alive())
+
+    def start(self, task: Task, timeout: float | None) -> None:
+        """Hand over a task; its time begins when the process is up."""
+        self.task = task
+        self.deadline = time.monotonic() + timeout if timeout is not None and self._ready else float("inf")
+        with contextlib.suppress(OSError):  # it has died meanwhile: `answer` will say so
+            self.connection.send(task.x)
+
+    def answer(self, timeout: float | None) -> list[Outcome] | None:
+        """What it has to say about its task, now that there is something to read; None if it only has started."""
+        assert self.task is not None
+        try:
+            message: list[Outcome] | None = self.connection.recv()
+        except (EOFError, OSError):
+            self.kill()
+            return [Outcome.failed(f"The worker process died {self._cause()} at {self.task.where}.", lost=True)] * len(
+                self.task.x
+            )
+        if message is None:
+            self._ready = True
+            self.deadline = float("inf") if timeout is None else time.monotonic() + timeout
+        return message
+
+    def overdue(self, timeout: float) -> list[Outcome]:
+        """End the process and with it the call."""
+        assert self.task is not None
+        self.kill()
+        error = f"log_likelihood took longer than timeout = {timeout:g} s at {self.task.where}; the call was ended."
+        return [Outcome.failed(error, seconds=timeout)] * len(self.task.x)
+
+    def evaluate(self, x: FloatArray, timeout: float) -> list[Outcome]:
+        """Evaluate points (n, d) and wait for the outcomes."""
+        self.start(Task((), x), timeout)
+        while True:
+            left = None if self.deadline == float("inf") else max(self.deadline - time.monotonic(), 0.0)
+            if not wait([self.connection], left):
+                return self.overdue(timeout)
+            outcomes = self.answer(timeout)
+            if outcomes is not None:
+                return outcomes
+
+    def kill(self) -> None:
+        """End the process at once."""
+        if self.alive:
+            end(self.process.pid)
+        self.process.join()
+        self.connection.close()
+
+    def _cause(self) -> str:
+        code = self.process.exitcode
+        if code is not None and code < 0:
+            with contextlib.suppress(ValueError):
+                return f"by signal {signal.Signals(-code).name}"
+        return f"with exit code {code}"
+
+
+@contextmanager
+def _may_have_children() -> Iterator[None]:
+    """Let a daemonic process start another: Dask's workers are daemons, and end theirs with themselves as ours do."""
+    config: dict[str, Any] = multiprocessing.process.current_process()._config  # type: ignore[attr-defined]
+    daemon = config.pop("daemon", None)
+    try:
+        yield
+    finally:
+        if daemon is not None:
+            config["daemon"] = daemon
+
+
+class Processes:
+    """A pool of worker processes, each with one task at a time.
+
+    A thread hands tasks to free workers and collects answers, so that a worker does not wait while the driver thinks.
+
+    Parameters
+    ----------
+    call : Call
+        Travels to every worker once, when it starts.
+    n_workers : int
+    timeout : float or None
+        Seconds that a task may take.
+    """
+
+    def __init__(self, call: Call, n_workers: int, timeout: float | None) -> None:
+        self.n_workers = n_workers
+        self._payload, self._timeout = pack(call), timeout
+        self._tasks: deque[Task] = deque()
+        self._answers: queue.SimpleQueue[Answer | Exception] = queue.SimpleQueue()
+        self._children: list[Child] = []
+        self._wake, self._woken = multiprocessing.Pipe()
+        self._open = True
+        self._thread = threading.Thread(target=self._dispatch, name="basq-workers", daemon=True)
+        self._thread.start()
+
+    def submit(self, task: Task) -> None:
+        self._tasks.append(task)
+        self._wake.send_bytes(b".")
+
+    def collect(self, timeout: float | None) -> list[Answer]:
+        try:
+            found = [self._answers.get(timeout=timeout)]
+        except queue.Empty:
+            return []
+        while not self._answers.empty():
+            found.append(self._answers.get())
+        for answer in found:
+            if isinstance(answer, Exception):
+                raise answer
+        return [a for a in found if not isinstance(a, Exception)]
+
+    def cancel(self) -> list[Task]:
+        taken = []
+        with contextlib.suppress(IndexError):  # the thread may take the last one first
+            while True:
+                taken.append(self._tasks.pop())
+        return taken
+
+    def close(self) -> None:
+        if self._open:
+            self._open = False
+            self._wake.send_bytes(b".")
+            self._thread.join()
+            self._wake.close()
+            self._woken.close()
+
+    # --- in the thread ------------------------------------------------------------------------------------------------
+
+    def _dispatch(self) -> None:
+        try:
+            while self._open:
+                self._hand_out()
+                self._wait()
+        except Exception as error:  # never leave the driver waiting for answers that will not come
+            self._answers.put(error)
+        finally:
+            for child in self._children:
+                child.kill()
+
+    def _hand_out(self) -> None:
+        """Give tasks to free workers; start one for a task that finds none, up to the number allowed."""
+        self._children = [c for c in self._children if c.task is not None or c.alive]
+        free = [c for c in self._children if c.task is None]
+        while free or len(self._children) < self.n_workers:
+            try:
+                task = self._tasks.popleft()
+            except IndexError:  # none, or taken back
+                return
+            if not free:
+                free.append(Child(self._payload))
+                self._children.append(free[0])
+            free.pop().start(task, self._timeout)
+
+    def _wait(self) -> None:
+        """Sleep until a worker answers or dies, a deadline passes, or there are new tasks."""
+        busy = {c.connection: c for c in self._children if c.task is not None}
+        nearest = min((c.deadline for c in busy.values()), default=float("inf"))
+        left = None if nearest == float("inf") else max(nearest - time.monotonic(), 0.0)
+        for ready in wait([self._woken, *busy], left):
+            if ready is self._woken:
+                self._woken.recv_bytes()
+            else:
+                child = busy[ready]
+                self._report(child, child.answer(self._timeout))
+        for child in busy.values():
+            if child.task is not None and child.deadline <= time.monotonic() and self._timeout is not None:
+                self._report(child, child.overdue(self._timeout))
+
+    def _report(self, child: Child, outcomes: list[Outcome] | None) -> None:
+        if outcomes is not None:
+            assert child.task is not None
+            self._answers.put((child.task, outcomes))
+            child.task = None
+            child.deadline = float("inf")

@@ -1,0 +1,350 @@
+"""The store: every call of a run in an SQLite file, durable the moment it has finished.
+
+It knows rows, not models: what was asked, what became of it, and which calls each step of the run learned from. A run
+without a file keeps its store in memory.
+"""
+
+import json
+import os
+import sqlite3
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from basq.errors import StoreError
+from basq.evaluation.call import Outcome
+from basq.types import BoolArray, FloatArray, IntArray
+
+FORMAT = 1
+"""Version of the file format; older ones are migrated when they are opened."""
+MIGRATIONS: dict[int, Callable[[sqlite3.Connection], None]] = {}
+"""From each version to the next."""
+APPLICATION_ID = 0x62617371  # "basq"
+PATIENCE = 60.0
+"""Seconds to wait for another process that is writing."""
+
+SCHEMA = """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value);
+CREATE TABLE calls (
+    id INTEGER PRIMARY KEY,
+    batch INTEGER NOT NULL,      -- asked for together
+    explores INTEGER NOT NULL,   -- 1: looks for something new; 0: integrates
+    x BLOB NOT NULL,             -- the user's parameters, float64
+    u BLOB NOT NULL,             -- the same point in standard space
+    state TEXT NOT NULL,         -- pending, done or failed
+    log_likelihood REAL,
+    noise REAL,
+    extra TEXT,                  -- further outputs, JSON
+    attempt INTEGER NOT NULL,    -- how often it has been tried
+    error TEXT,                  -- why the last failed attempt failed
+    traceback TEXT,
+    worker TEXT,
+    seconds REAL,
+    finished REAL,               -- seconds since 1970
+    step INTEGER                 -- the step of the run that learned from it
+);
+CREATE INDEX batches ON calls (batch);
+CREATE INDEX unlearned ON calls (id) WHERE step IS NULL;
+CREATE INDEX failed ON calls (id) WHERE state = 'failed';
+CREATE TABLE steps (
+    step INTEGER PRIMARY KEY,
+    calls BLOB NOT NULL,         -- the calls it learned from, as the rows of a float64 table
+    record TEXT NOT NULL         -- what came out, JSON
+);
+"""
+
+
+@dataclass(frozen=True)
+class Calls:
+    """Some calls as columns.
+
+    Attributes
+    ----------
+    table : (n, 5 + 2 d) array
+        id, batch, explores, log-likelihood (NaN where there is none), noise, x, u.
+    """
+
+    table: FloatArray
+
+    @classmethod
+    def none(cls, n_dim: int) -> "Calls":
+        return cls(np.empty((0, 5 + 2 * n_dim)))
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    def join(self, other: "Calls") -> "Calls":
+        return Calls(np.concatenate([self.table, other.table]))
+
+    @property
+    def ids(self) -> IntArray:
+        return self.table[:, 0].astype(np.intp)
+
+    @property
+    def batch(self) -> IntArray:
+        return self.table[:, 1].astype(np.intp)
+
+    @property
+    def explores(self) -> BoolArray:
+        return self.table[:, 2].astype(bool)
+
+    @property
+    def log_likelihood(self) -> FloatArray:
+        return self.table[:, 3]
+
+    @property
+    def noise(self) -> FloatArray:
+        return self.table[:, 4]
+
+    @property
+    def x(self) -> FloatArray:
+        return self.table[:, 5 : 5 + self._n_dim]
+
+    @property
+    def u(self) -> FloatArray:
+        return self.table[:, 5 + self._n_dim :]
+
+    @property
+    def _n_dim(self) -> int:
+        return (self.table.shape[1] - 5) // 2
+
+
+class Store:
+    """Calls of one run.
+
+    Parameters
+    ----------
+    path : path or None
+        SQLite file, made if it does not exist; None keeps everything in memory.
+    n_dim : int, optional
+        Number of parameters; needed to make a new file.
+    """
+
+    def __init__(self, path: str | os.PathLike[str] | None, n_dim: int | None = None) -> None:
+        self.path = None if path is None else Path(path)
+        if self.path is not None and not self.path.parent.is_dir():
+            raise StoreError(f"store={str(path)!r}: the directory {self.path.parent} does not exist.")
+        if n_dim is None and (self.path is None or not self.path.exists()):
+            raise StoreError(f"There is no store {str(path)!r}.")
+        self._driving = False
+        self._connection = sqlite3.connect(self.path or ":memory:", isolation_level=None, timeout=PATIENCE)
+        try:
+            self._prepare(n_dim)
+        except sqlite3.DatabaseError as error:
+            self.close()
+            raise StoreError(f"{self} cannot be opened: {error}.") from error
+        except StoreError:
+            self.close()
+            raise
+        self.n_dim: int = self.get("n_dim")
+
+    def __str__(self) -> str:
+        return f"The store {str(self.path)!r}" if self.path else "The store in memory"
+
+    def __enter__(self) -> "Store":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def _prepare(self, n_dim: int | None) -> None:
+        """Make the tables of a new file; check and migrate an old one."""
+        execute = self._connection.execute
+        execute("PRAGMA synchronous = FULL")  # a committed call survives a crash of the machine
+        (application,), (version,) = (
+            execute("PRAGMA application_id").fetchone(),
+            execute("PRAGMA user_version").fetchone(),
+        )
+        with self._transaction():
+            empty = not execute("SELECT 1 FROM sqlite_master").fetchone()
+            if empty and n_dim is not None:
+                for statement in SCHEMA.split(";\n"):
+                    execute(statement)
+                execute(f"PRAGMA application_id = {APPLICATION_ID}")
+                execute(f"PRAGMA user_version = {FORMAT}")
+                self._set("n_dim", int(n_dim))
+                return
+            if application != APPLICATION_ID:
+                raise StoreError(f"{self} is not a store of basq; give another file name.")
+            if version > FORMAT:
+                raise StoreError(f"{self} has format {version}, made by a newer basq; this one reads up to {FORMAT}.")
+            for old in range(version, FORMAT):
+                MIGRATIONS[old](self._connection)
+                execute(f"PRAGMA user_version = {old + 1}")
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        """All or nothing, and durable at the end."""
+        try:
+            self._connection.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError as error:
+            raise StoreError(f"{self} cannot be written: {error}.") from error
+        try:
+            yield
+        except BaseException:
+            self._connection.execute("ROLLBACK")
+            raise
+        self._connection.execute("COMMIT")
+
+    @contextmanager
+    def driving(self) -> Iterator[None]:
+        """Be the only one who chooses and evaluates calls; others may read and tell meanwhile.
+
+        The lock is the operating system's and ends with the process, however that ends.
+        """
+        if self.path is None or self._driving:
+            yield
+            return
+        lock = sqlite3.connect(f"{self.path}.lock", isolation_level=None, timeout=0.0)
+        try:
+            lock.execute("BEGIN EXCLUSIVE")
+        except sqlite3.OperationalError as error:
+            lock.close()
+            raise StoreError(f"{self} is in use: another process chooses or evaluates its calls.") from error
+        self._driving = True
+        try:
+            yield
+        finally:
+            self._driving = False
+            lock.close()
+
+    # --- what does not change during a run ----------------------------------------------------------------------------
+
+    def get(self, key: str) -> Any:
+        """A setting, or None."""
+        row = self._connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+        if row is None:
+            return None
+        return row[0] if isinstance(row[0], bytes) else json.loads(row[0])
+
+    def set(self, **settings: Any) -> None:
+        """Write settings, bytes or JSON."""
+        with self._transaction():
+            for key, value in settings.items():
+                self._set(key, value)
+
+    def _set(self, key: str, value: Any) -> None:
+        text = value if isinstance(value, bytes) else json.dumps(value)
+        self._connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, text))
+
+    # --- calls --------------------------------------------------------------------------------------------------------
+
+    def add(self, x: FloatArray, u: FloatArray, explores: BoolArray | bool, batch: int) -> IntArray:
+        """Write calls that are to be made, before they are: their ids, (n,)."""
+        flags = np.broadcast_to(explores, len(x))
+        with self._transaction():
+            (last,) = self._connection.execute("SELECT max(id) FROM calls").fetchone()
+            first = 0 if last is None else last + 1
+            self._connection.executemany(
+                "INSERT INTO calls (id, batch, explores, x, u, state, attempt) VALUES (?, ?, ?, ?, ?, 'pending', 0)",
+                [
+                    (first + i, batch, int(flags[i]), x[i].astype("<f8").tobytes(), u[i].astype("<f8").tobytes())
+                    for i in range(len(x))
+                ],
+            )
+        return first + np.arange(len(x))
+
+    def finish(self, outcomes: Sequence[tuple[int, Outcome]]) -> None:
+        """Write what became of calls; an outcome is final."""
+        self._update(outcomes, lambda outcome: "failed" if outcome.log_likelihood is None else "done")
+
+    def retry(self, outcomes: Sequence[tuple[int, Outcome]]) -> None:
+        """Write failed attempts of calls that will be tried again."""
+        self._update(outcomes, lambda _: "pending")
+
+    def _update(self, outcomes: Sequence[tuple[int, Outcome]], state: Callable[[Outcome], str]) -> None:
+        rows = [
+            (
+                state(o), o.log_likelihood, o.noise, o.extra, o.error, o.traceback, o.worker, o.seconds, time.time(), i,
+            )
+            for i, o in outcomes
+        ]  # fmt: skip
+        with self._transaction():
+            self._connection.executemany(
+                "UPDATE calls SET state = ?, log_likelihood = ?, noise = ?, extra = ?, error = coalesce(?, error), "
+                "traceback = coalesce(?, traceback), worker = ?, seconds = ?, finished = ?, attempt = attempt + 1 "
+                "WHERE id = ? AND state = 'pending'",
+                rows,
+            )
+
+    def pending(self) -> Calls:
+        """Calls that have no outcome yet."""
+        return self._select("step IS NULL AND state = 'pending'")
+
+    def news(self) -> Calls:
+        """Finished calls that no step has learned from."""
+        return self._select("step IS NULL AND state != 'pending'")
+
+    def done(self) -> Calls:
+        """Calls that have a value."""
+        return self._select("state = 'done'")
+
+    def extent(self) -> tuple[int, int]:
+        """How many calls there are, and the number of the next batch."""
+        last, batch = self._connection.execute("SELECT max(id), max(batch) FROM calls").fetchone()
+        return (0, 0) if last is None else (last + 1, batch + 1)
+
+    def of(self, ids: Sequence[int]) -> Calls:
+        """The calls with these ids that exist."""
+        return self._select(f"id IN ({','.join(str(int(i)) for i in ids)})")
+
+    def _select(self, where: str) -> Calls:
+        rows = self._connection.execute(
+            f"SELECT id, batch, explores, log_likelihood, noise, x, u FROM calls WHERE {where} ORDER BY id"
+        ).fetchall()
+        table = np.empty((len(rows), 5 + 2 * self.n_dim))
+        for i, row in enumerate(rows):
+            table[i, :5] = [np.nan if value is None else value for value in row[:5]]
+            table[i, 5:] = np.frombuffer(row[5] + row[6], dtype="<f8")
+        return Calls(table)
+
+    def counts(self) -> dict[str, int]:
+        """How many calls are pending, done and failed."""
+        found = dict(self._connection.execute("SELECT state, count(*) FROM calls GROUP BY state").fetchall())
+        return {state: found.get(state, 0) for state in ("done", "failed", "pending")}
+
+    def rows(self, where: str = "1 ORDER BY id") -> list[dict[str, Any]]:
+        """Everything known about every call, as dicts."""
+        cursor = self._connection.execute(f"SELECT * FROM calls WHERE {where}")
+        columns = [c[0] for c in cursor.description]
+        return [_readable(dict(zip(columns, row, strict=True))) for row in cursor]
+
+    # --- steps --------------------------------------------------------------------------------------------------------
+
+    def learned(self, step: int, calls: Calls, record: dict[str, Any]) -> None:
+        """Write that a step of the run has learned from these calls, and what came out."""
+        with self._transaction():
+            try:
+                self._connection.execute(
+                    "INSERT INTO steps VALUES (?, ?, ?)",
+                    (step, calls.table.astype("<f8").tobytes(), json.dumps(record, default=float)),
+                )
+            except sqlite3.IntegrityError as error:
+                raise StoreError(f"{self} was changed by another process meanwhile; open it again.") from error
+            self._connection.executemany("UPDATE calls SET step = ? WHERE id = ?", [(step, int(i)) for i in calls.ids])
+
+    def steps(self, first: int = 0) -> list[tuple[Calls, dict[str, Any]]]:
+        """What every step from this one on learned from and what came out, in order."""
+        found = self._connection.execute(
+            "SELECT calls, record FROM steps WHERE step >= ? ORDER BY step", (first,)
+        ).fetchall()
+        records = json.loads(f"[{','.join(record for _, record in found)}]")
+        width = 5 + 2 * self.n_dim
+        tables = [np.frombuffer(blob, dtype="<f8").reshape(-1, width) for blob, _ in found]
+        return [(Calls(table), record) for table, record in zip(tables, records, strict=True)]
+
+
+def _readable(row: dict[str, Any]) -> dict[str, Any]:
+    """Decode the columns that are not plain numbers or text."""
+    for key in ("x", "u"):
+        row[key] = np.frombuffer(row[key], dtype="<f8")
+    row["extra"] = json.loads(row["extra"]) if row["extra"] else None
+    return row

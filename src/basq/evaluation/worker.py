@@ -1,0 +1,137 @@
+"""What runs where the likelihood is called: in a worker process, or on another machine."""
+
+import contextlib
+import os
+import pickle
+import signal
+import socket
+import threading
+import time
+import traceback
+from dataclasses import replace
+from multiprocessing.connection import Connection
+from typing import Any
+
+from threadpoolctl import threadpool_limits
+
+from basq.errors import InputError
+from basq.evaluation.call import Call, Outcome
+from basq.types import FloatArray
+
+ORPHAN_CHECK = 1.0
+"""Seconds between two looks at whether the driver still lives."""
+
+
+def pack(call: Call) -> bytes:
+    """The function as bytes, whole: also one of a notebook, of ``__main__`` or a lambda."""
+    import cloudpickle
+
+    try:
+        return cloudpickle.dumps(call)
+    except Exception as error:
+        raise InputError(
+            f"log_likelihood cannot be sent to worker processes ({type(error).__name__}: {error}). "
+            "Open files, locks and connections inside the function, or stay in this process with pool=None."
+        ) from error
+
+
+def unpack(payload: bytes) -> Call:
+    """The function again, in a process that is its own: one BLAS thread each, so that workers do not compete."""
+    call: Call = pickle.loads(payload)
+    threadpool_limits(1)
+    return call
+
+
+def name() -> str:
+    """Name of this process on this machine."""
+    return f"{socket.gethostname()}:{os.getpid()}"
+
+
+def attempt(call: Call, x: FloatArray) -> list[Outcome]:
+    """Evaluate points (n, d) and sign the outcomes."""
+    return [replace(outcome, worker=name()) for outcome in call.attempt(x)]
+
+
+# --- worker processes of our own --------------------------------------------------------------------------------------
+
+
+def serve(connection: Connection, payload: bytes) -> None:
+    """Answer points with outcomes until the driver hangs up."""
+    _end_with_driver()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the driver's to handle
+    if hasattr(os, "setsid"):
+        os.setsid()  # a group of our own, which ends as a whole: a simulator started by the call, too
+    try:
+        call, failure = unpack(payload), None
+    except Exception as error:
+        message = f"log_likelihood could not be loaded in a worker process: {type(error).__name__}: {error}."
+        call, failure = None, Outcome.failed(message, traceback.format_exc(), worker=name())
+    with contextlib.suppress(EOFError, OSError):  # the driver is gone
+        connection.send(None)  # ready: from here on the time belongs to the calls
+        while True:
+            x = connection.recv()
+            connection.send([failure] * len(x) if call is None else attempt(call, x))
+
+
+def end(pid: int) -> None:
+    """Kill a worker process and whatever it has started."""
+    with contextlib.suppress(ProcessLookupError):
+        if hasattr(os, "killpg"):
+            with contextlib.suppress(ProcessLookupError):  # too young to have a group
+                os.killpg(pid, signal.SIGKILL)
+        os.kill(pid, getattr(signal, "SIGKILL", signal.SIGTERM))
+
+
+def _end_with_driver() -> None:
+    """End this process soon after the driver has died, also in the middle of a call."""
+    driver = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == driver:
+            time.sleep(ORPHAN_CHECK)
+        end(os.getpid())
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+# --- workers of an engine: the function travels to each of them once --------------------------------------------------
+
+_CALLS: dict[str, Call] = {}
+"""Functions known in this process, by token."""
+_CHILDREN: dict[tuple[str, int], Any] = {}
+"""Child processes that evaluate calls with a time limit, by token and thread."""
+
+
+def keep(token: str, call: Call) -> None:
+    """Make a function known in this process, where threads and forks of it find it without pickling."""
+    _CALLS[token] = call
+
+
+def forget(token: str) -> None:
+    """Drop a function from this process, and the children that evaluate it."""
+    _CALLS.pop(token, None)
+    for key in [k for k in _CHILDREN if k[0] == token]:
+        _CHILDREN.pop(key).kill()
+
+
+def remote(token: str, payload: bytes | None, x: FloatArray, timeout: float | None) -> list[Outcome] | None:
+    """Evaluate points (n, d) by a function that was sent before; None asks for the function to be sent."""
+    if timeout is not None:
+        return _limited(token, payload, x, timeout)
+    if token not in _CALLS:
+        if payload is None:
+            return None
+        _CALLS[token] = unpack(payload)
+    return attempt(_CALLS[token], x)
+
+
+def _limited(token: str, payload: bytes | None, x: FloatArray, timeout: float) -> list[Outcome] | None:
+    """Evaluate in a child of this worker, which can be killed when its time is over."""
+    from basq.evaluation.processes import Child  # which imports this module
+
+    key = token, threading.get_ident()
+    if key not in _CHILDREN or not _CHILDREN[key].alive:
+        if payload is None:
+            return None
+        _CHILDREN[key] = Child(payload)
+    return _CHILDREN[key].evaluate(x, timeout)

@@ -1,0 +1,58 @@
+"""What every way of evaluating calls has in common: tasks go in, answers come out."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from basq.evaluation.call import Outcome
+from basq.types import FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """Points to evaluate together: one, or several of a vectorised function.
+
+    Attributes
+    ----------
+    ids : tuple of int
+        The calls they belong to.
+    x : (n, d) array
+    """
+
+    ids: tuple[int, ...]
+    x: FloatArray
+
+    @property
+    def where(self) -> str:
+        return f"x = {self.x[0].tolist()}" if len(self.x) == 1 else f"a batch of {len(self.x)} points"
+
+
+Answer = tuple[Task, list[Outcome]]
+
+
+class Workers(Protocol):
+    """Where calls run.
+
+    Attributes
+    ----------
+    n_workers : int
+        How many tasks can run at once.
+    """
+
+    @property
+    def n_workers(self) -> int: ...
+
+    def submit(self, task: Task) -> None:
+        """Queue a task."""
+        ...
+
+    def collect(self, timeout: float | None) -> list[Answer]:
+        """Wait for at least one answer, at most so many seconds; also those that came in with it."""
+        ...
+
+    def cancel(self) -> list[Task]:
+        """Take back the tasks that no worker has begun, as far as that can be known."""
+        ...
+
+    def close(self) -> None:
+        """Let go of what was started for this run, running calls included."""
+        ...

@@ -1,0 +1,118 @@
+"""Which problem a store belongs to: recognised again, and refused when it is another one."""
+
+import functools
+import hashlib
+import inspect
+import pickle
+import platform
+from types import CodeType
+from typing import Any
+
+import numpy as np
+
+from basq.errors import StoreError
+from basq.evaluation.store import Store
+from basq.method import Method
+from basq.prior import Prior
+from basq.types import LogLikelihood
+from basq.version import __version__
+
+WAY_OUT = (
+    "Give another file name; if the old values are still good, reuse them with evaluations={path!r} "
+    "next to a new store."
+)
+
+
+def save(store: Store, prior: Prior, method: Method[Any], seed: int) -> None:
+    """Write into a new store what makes the problem, readable and as objects."""
+    import cloudpickle
+
+    store.set(
+        basq=__version__,
+        names=list(prior.names),
+        prior=repr(prior),
+        fingerprint=fingerprint(prior),
+        method=repr(method),
+        seed=str(seed),  # more digits than an SQLite integer
+        objects=cloudpickle.dumps((prior, method)),
+    )
+
+
+def load(store: Store) -> tuple[Prior, Method[Any]]:
+    """The prior and the method of a store."""
+    blob = store.get("objects")
+    if blob is None:
+        raise StoreError(f"{store} holds no run yet.")
+    try:
+        prior, method = pickle.loads(blob)
+    except Exception as error:
+        raise StoreError(
+            f"The prior in {store} cannot be read here ({type(error).__name__}: {error}); "
+            f"build it again and open the store with Sampler(prior, store={str(store.path)!r})."
+        ) from error
+    return prior, method
+
+
+def check(store: Store, prior: Prior, method: Method[Any], seed: int | None) -> None:
+    """Refuse a store of another problem, saying what differs."""
+    names = tuple(store.get("names"))
+    if names != prior.names:
+        _refuse(store, f"parameters {', '.join(names)}", f"parameters {', '.join(prior.names)}")
+    here, there = (np.array(f, dtype=float) for f in (fingerprint(prior), store.get("fingerprint")))
+    if here.shape != there.shape or not np.allclose(here, there, rtol=1e-7, atol=1e-12, equal_nan=True):
+        _refuse(store, store.get("prior"), repr(prior), _difference(prior, here, there))
+    if store.get("method") != repr(method):
+        _refuse(store, f"method={store.get('method')}", f"method={method!r}")
+    if seed is not None and store.get("seed") != str(seed):
+        _refuse(store, f"seed={store.get('seed')}", f"seed={seed} (leave it out to go on with the old one)")
+
+
+def check_function(store: Store, function: LogLikelihood) -> None:
+    """Refuse a store whose values come from other code, as far as the code can be seen."""
+    mine, known = describe(function), store.get("function")
+    if known is None:
+        store.set(function=mine)
+    elif mine["python"] == known["python"] and mine["code"] != known["code"]:
+        _refuse(
+            store, f"log_likelihood {known['name']} as it was", f"log_likelihood {mine['name']}", "Its code differs."
+        )
+
+
+def _refuse(store: Store, there: str, here: str, detail: str = "") -> None:
+    way_out = WAY_OUT.format(path=str(store.path))
+    raise StoreError(f"{store} is of another problem: it has {there}; now given: {here}. {detail} {way_out}")
+
+
+def fingerprint(prior: Prior) -> list[list[float]]:
+    """Where the prior maps fixed points of standard space, and how it weighs them: equal for equal priors only."""
+    u = np.random.default_rng(20220607).standard_normal((6, prior.n_dim))
+    columns = [prior.from_standard(u), prior.measure.log_pdf(u)[:, None], prior.log_weight(u)[:, None]]
+    table: list[list[float]] = np.concatenate(columns, axis=1).tolist()
+    return table
+
+
+def _difference(prior: Prior, here: np.ndarray, there: np.ndarray) -> str:
+    if here.shape != there.shape:
+        return ""
+    differs = ~np.isclose(here, there, rtol=1e-7, atol=1e-12, equal_nan=True).all(axis=0)
+    names = [name for name, d in zip(prior.names, differs, strict=False) if d]
+    return f"They differ in {', '.join(names)}." if names else "They differ in their density."
+
+
+def describe(function: LogLikelihood) -> dict[str, str]:
+    """Name and compiled code of a function; comments and layout do not count."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    body = inspect.unwrap(function)
+    code = getattr(body, "__code__", None) or getattr(type(body).__call__, "__code__", None)
+    return {
+        "name": getattr(body, "__qualname__", type(body).__qualname__),
+        "code": hashlib.sha256(repr(_essence(code)).encode()).hexdigest() if code else "",
+        "python": ".".join(platform.python_version_tuple()[:2]),  # compiled code differs between versions
+    }
+
+
+def _essence(code: CodeType) -> tuple[Any, ...]:
+    """What a compiled function does, without where it stands in its file."""
+    constants = [_essence(c) if isinstance(c, CodeType) else repr(c) for c in code.co_consts if c != code.co_consts[0]]
+    return code.co_code, code.co_names, code.co_varnames, tuple(constants)

@@ -1,0 +1,113 @@
+"""What is known after a step of a run, and the two steps themselves: learn and choose."""
+
+import math
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from basq.linalg import blas_threads
+from basq.method import Batch, Fit, Method
+from basq.observations import Observations
+from basq.prior import Prior
+from basq.stopping import Stopping, Verdict
+from basq.types import FloatArray
+
+
+@dataclass(frozen=True)
+class Record:
+    """One line of a run's history.
+
+    Attributes
+    ----------
+    n_evals : int
+        Calls so far, failed ones included.
+    log_evidence, log_evidence_std : float
+    seconds : dict
+        Time of the step by stage: select, evaluate, fit, integrate.
+    info : dict
+        What the selection had to say.
+    """
+
+    n_evals: int
+    log_evidence: float
+    log_evidence_std: float
+    seconds: dict[str, float]
+    info: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class State:
+    """Everything known after a step; replaced, never changed."""
+
+    observations: Observations
+    fitted: Fit
+    verdict: Verdict
+    history: tuple[Record, ...]
+
+
+@dataclass(frozen=True)
+class Run:
+    """What does not change during a run.
+
+    Attributes
+    ----------
+    prior : Prior
+    method : Method
+    stopping : Stopping
+    batch_size : int
+    seed : int
+        Every random number comes from it and from where in the run it is drawn, so that a run can be taken up anywhere.
+    """
+
+    prior: Prior
+    method: Method[Any]
+    stopping: Stopping
+    batch_size: int
+    seed: int
+
+    def rng(self, *where: int) -> np.random.Generator:
+        """The stream of random numbers of one place in the run."""
+        return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=where))
+
+    def design_size(self, n_given: int) -> int:
+        """Number of points spread over the prior before anything is modelled; none if enough values were given."""
+        least = self.method.initial_size(self.prior.n_dim)
+        if n_given >= least:
+            return 0
+        size = self.batch_size * math.ceil(least / self.batch_size)  # whole batches: no idle worker
+        return min(size, max(self.stopping.max_evals - n_given, 0))
+
+    def design(self, first: int, n: int) -> Batch:
+        """Points first … first + n − 1 of an even spread over the prior."""
+        return Batch(self.prior.measure.sample_quasi(first + n, self.rng(0))[first:], explores=True)
+
+    def choose(self, state: State, n: int, first_id: int, taken: FloatArray) -> Batch:
+        """Algorithm 1, lines 4-10: the next n points, away from those under way (m, d)."""
+        last = state.history[-1].seconds
+        ratio = last.get("evaluate", 0.0) / last["select"] if last.get("select") else 0.0
+        with blas_threads(len(state.observations)):
+            return self.method.select(state.fitted, n, self.rng(1, first_id), cost_ratio=ratio, taken=taken)
+
+    def learn(
+        self,
+        state: State | None,
+        observations: Observations,
+        n_calls: int,
+        trouble: str | None = None,
+        *,
+        seconds: dict[str, float],
+        info: dict[str, Any],
+    ) -> State:
+        """Algorithm 1, lines 12-16: train the surrogate on everything seen, integrate, judge."""
+        history = state.history if state else ()
+        rng = self.rng(2, len(history))
+        start = time.perf_counter()
+        with blas_threads(len(observations)):
+            fitted = self.method.fit(observations, self.prior, state.fitted if state else None, rng)
+            middle = time.perf_counter()
+            evidence = fitted.log_evidence, fitted.log_evidence_std
+        times = {"fit": middle - start, "integrate": time.perf_counter() - middle}
+        record = Record(n_calls, *evidence, times | seconds, info)
+        return State(observations, fitted, self.stopping.judge(fitted, n_calls, trouble), (*history, record))
