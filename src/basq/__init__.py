@@ -1,13 +1,18 @@
 """basq: evidence and posterior of an expensive likelihood, from few calls in parallel batches."""
 
-from basq import problems
-from basq.errors import BasqError, EvaluationError, FitError, InputError, NumericsWarning, StoreError
-from basq.infer import infer
-from basq.loop import Sampler
-from basq.paper import Paper
-from basq.prior import Prior
-from basq.result import Result
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from basq.version import __version__
+
+if TYPE_CHECKING:
+    from basq import problems
+    from basq.errors import BasqError, EvaluationError, FitError, InputError, NumericsWarning, StoreError
+    from basq.inference import infer
+    from basq.loop import Sampler
+    from basq.paper import Paper
+    from basq.prior import Prior
+    from basq.result import Result
 
 __all__ = [
     "BasqError",
@@ -24,3 +29,28 @@ __all__ = [
     "infer",
     "problems",
 ]
+
+# Imported when first used: worker processes and the command line need little of it, and start at once.
+_HOMES = {
+    **dict.fromkeys(
+        ("BasqError", "EvaluationError", "FitError", "InputError", "NumericsWarning", "StoreError"), "errors"
+    ),
+    "Paper": "paper",
+    "Prior": "prior",
+    "Result": "result",
+    "Sampler": "loop",
+    "infer": "inference",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "problems":
+        return import_module("basq.problems")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'basq' has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f"basq.{_HOMES[name]}"), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -29,7 +29,7 @@ from basq.observations import Observations
 from basq.result import Failure, Result
 from basq.state import Run, State
 from basq.stopping import Stopping, Verdict
-from basq.types import FloatArray, IntArray, is_number
+from basq.types import FloatArray, IntArray, LogLikelihood, is_number
 
 MOSTLY_FAILED = 0.9
 """Share of failures among the last calls at which a run gives up."""
@@ -48,7 +48,8 @@ def run(sampler: "Sampler", crew: Crew, *, asynchronous: bool = False) -> Iterat
             yield sampler.known  # 16
         if sampler.verdict.stop:  # 3
             return
-        crew.start(sampler.ask(reserve + 1 if asynchronous and crew.outstanding else None))  # 4-10
+        size = min(reserve + 1, sampler.n_left) if asynchronous and crew.outstanding else None
+        crew.start(sampler.ask(size))  # 4-10
         reserve = max(crew.poll(), reserve // 2, 1)
 
 
@@ -89,6 +90,8 @@ class Sampler:
         What a failed call means: nothing is known there, or the likelihood is zero there.
     store : path, optional
         SQLite file that holds the run; one that exists is taken up, and refused if it is of another problem.
+    log_likelihood : callable, optional
+        Never called; only to refuse a store whose values come from other code.
 
     Examples
     --------
@@ -114,6 +117,7 @@ class Sampler:
         evaluations: Any = None,
         on_error: OnError = "record",
         store: str | os.PathLike[str] | None = None,
+        log_likelihood: LogLikelihood | None = None,
         seed: Any = None,
     ) -> None:
         space, chosen = as_space(prior, prior_transform, n_dim), as_method(method)
@@ -133,6 +137,8 @@ class Sampler:
         else:
             identity.check(self.store, space, chosen, number)
             number = int(self.store.get("seed"))
+        if log_likelihood is not None:
+            identity.check_function(self.store, log_likelihood)
         self.store.set(batch_size=size, max_evals=int(stopping.max_evals), dlogz=float(dlogz), on_error=on_error)
         self._begin(Run(space, chosen, stopping, size, number), on_error)
 
@@ -280,7 +286,7 @@ class Sampler:
     def verdict(self) -> Verdict:
         """Whether to stop, and why."""
         if self._state is None:
-            return Verdict(False, False, "Running: no call has succeeded yet.")
+            return Verdict(self.n_left == 0, False, "Running: no call has succeeded yet.")
         return self._state.verdict
 
     def learn(self, *, enough: bool = False) -> bool:

@@ -8,7 +8,7 @@ import socket
 import threading
 import time
 import traceback
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -35,11 +35,25 @@ def pack(call: Call) -> bytes:
         ) from error
 
 
-def unpack(payload: bytes) -> Call:
+def unpack(payload: bytes) -> "Call | Unloadable":
     """The function again, in a process that is its own: one BLAS thread each, so that workers do not compete."""
-    call: Call = pickle.loads(payload)
+    try:
+        call: Call = pickle.loads(payload)
+    except Exception as error:
+        message = f"log_likelihood could not be loaded in a worker process: {type(error).__name__}: {error}."
+        return Unloadable(Outcome.failed(message, traceback.format_exc()))
     threadpool_limits(1)
     return call
+
+
+@dataclass(frozen=True)
+class Unloadable:
+    """Stands for a function that this process cannot load; every call of it fails with the reason."""
+
+    reason: Outcome
+
+    def attempt(self, x: FloatArray) -> list[Outcome]:
+        return [self.reason] * len(x)
 
 
 def name() -> str:
@@ -47,7 +61,7 @@ def name() -> str:
     return f"{socket.gethostname()}:{os.getpid()}"
 
 
-def attempt(call: Call, x: FloatArray) -> list[Outcome]:
+def attempt(call: Call | Unloadable, x: FloatArray) -> list[Outcome]:
     """Evaluate points (n, d) and sign the outcomes."""
     return [replace(outcome, worker=name()) for outcome in call.attempt(x)]
 
@@ -61,16 +75,11 @@ def serve(connection: Connection, payload: bytes) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the driver's to handle
     if hasattr(os, "setsid"):
         os.setsid()  # a group of our own, which ends as a whole: a simulator started by the call, too
-    try:
-        call, failure = unpack(payload), None
-    except Exception as error:
-        message = f"log_likelihood could not be loaded in a worker process: {type(error).__name__}: {error}."
-        call, failure = None, Outcome.failed(message, traceback.format_exc(), worker=name())
+    call = unpack(payload)
     with contextlib.suppress(EOFError, OSError):  # the driver is gone
         connection.send(None)  # ready: from here on the time belongs to the calls
         while True:
-            x = connection.recv()
-            connection.send([failure] * len(x) if call is None else attempt(call, x))
+            connection.send(attempt(call, connection.recv()))
 
 
 def end(pid: int) -> None:
@@ -96,7 +105,7 @@ def _end_with_driver() -> None:
 
 # --- workers of an engine: the function travels to each of them once --------------------------------------------------
 
-_CALLS: dict[str, Call] = {}
+_CALLS: dict[str, Call | Unloadable] = {}
 """Functions known in this process, by token."""
 _CHILDREN: dict[tuple[str, int], Any] = {}
 """Child processes that evaluate calls with a time limit, by token and thread."""

@@ -8,7 +8,6 @@ from typing import Any, Literal
 
 from tqdm import tqdm
 
-from basq import identity
 from basq.arguments import as_space
 from basq.errors import EvaluationError, InputError
 from basq.evaluation.call import Call
@@ -127,11 +126,11 @@ def infer(
         crew = stack.enter_context(workers(call, pool, timeout))
         sampler = Sampler(
             space, method=method, batch_size=batch_size, max_evals=max_evals, max_time=max_time, dlogz=dlogz,
-            evaluations=evaluations, on_error=on_error, store=store, seed=seed,
+            evaluations=evaluations, on_error=on_error, store=store, log_likelihood=log_likelihood,
+            seed=seed,
         )  # fmt: skip
         stack.callback(sampler.store.close)
         stack.enter_context(sampler.store.driving())
-        identity.check_function(sampler.store, log_likelihood)
         interrupt = stack.enter_context(Interrupt.watched())
         team = Crew(
             crew,

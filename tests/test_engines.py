@@ -1,0 +1,229 @@
+"""Engines of more than one machine, for real: Dask, Ray, MPI, executors and pools of the standard library."""
+
+import multiprocessing
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import cloudpickle
+import numpy as np
+import pytest
+
+import basq
+from basq.errors import EvaluationError
+
+cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers elsewhere cannot import the tests
+
+PRIOR = {"a": (-3.0, 3.0), "b": (-3.0, 3.0)}
+OPTIONS = {"seed": 1, "batch_size": 8, "max_evals": 48, "dlogz": 0.0, "progress": False}
+
+
+def gauss(x):
+    return float(-0.5 * np.sum((np.asarray(x) - 0.3) ** 2) / 0.1)
+
+
+def infer(function, **options):
+    return basq.infer(function, PRIOR, **{**OPTIONS, **options})
+
+
+@pytest.fixture(scope="module")
+def plain():
+    return infer(gauss)
+
+
+# --- the engines ----------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def threads():
+    with ThreadPoolExecutor(3) as pool:
+        yield pool
+
+
+@contextmanager
+def processes():
+    with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as pool:
+        yield pool
+
+
+@contextmanager
+def standard_pool():
+    with multiprocessing.get_context("spawn").Pool(2) as pool:
+        yield pool
+
+
+class Mapper:
+    def map(self, function, points):
+        return list(map(function, points))
+
+
+@contextmanager
+def mapper():
+    yield Mapper()
+
+
+@contextmanager
+def dask_client():
+    """A scheduler and three worker processes, started from the command line as a user would."""
+    distributed = pytest.importorskip("distributed", reason="Dask is not installed (pip install basq[dask])")
+    directory = Path(os.environ["BASQ_TEST_DIRECTORY"])
+    common = ["--scheduler-file", str(directory / "scheduler.json"), "--no-dashboard"]
+    scheduler = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--port", "0", *common]
+    worker = [sys.executable, "-m", "distributed.cli.dask_worker", "--nthreads", "1", *common]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    started = [subprocess.Popen(command, cwd=directory, **quiet) for command in (scheduler, worker, worker, worker)]
+    try:
+        with distributed.Client(scheduler_file=str(directory / "scheduler.json"), timeout=60) as client:
+            client.wait_for_workers(3, timeout=60)
+            yield client
+    finally:
+        for process in started:
+            process.terminate()
+        for process in started:
+            process.wait()
+
+
+@contextmanager
+def ray_session():
+    ray = pytest.importorskip("ray", reason="Ray is not installed (pip install basq[ray])")
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+    try:
+        yield ray
+    finally:
+        ray.shutdown()
+
+
+ENGINES = {
+    "threads": threads,
+    "processes": processes,
+    "multiprocessing": standard_pool,
+    "map": mapper,
+    "dask": dask_client,
+    "ray": ray_session,
+}
+
+
+@pytest.fixture(scope="module", params=ENGINES)
+def engine(request, tmp_path_factory):
+    os.environ["BASQ_TEST_DIRECTORY"] = str(tmp_path_factory.mktemp("engine"))
+    with ENGINES[request.param]() as pool:
+        yield pool
+
+
+class Heavy:
+    """A likelihood that leaves a mark wherever it is unpickled, and fails or hangs in places."""
+
+    def __init__(self, directory):
+        self.directory = str(directory)
+
+    def __setstate__(self, state):
+        self.__dict__ = state
+        Path(self.directory, f"{os.getpid()}-{time.monotonic_ns()}").touch()
+
+    def __call__(self, x):
+        return gauss(x)
+
+
+@pytest.mark.filterwarnings("default")  # what the engines themselves warn of is theirs
+def test_the_same_run_on_every_engine(engine, plain, tmp_path):
+    result = infer(Heavy(tmp_path), pool=engine)
+    np.testing.assert_array_equal(result.observations.x, plain.observations.x)
+    assert result.log_evidence == plain.log_evidence
+    marks = [path.name.split("-")[0] for path in tmp_path.iterdir()]
+    assert len(marks) == len(set(marks)) <= 4  # the function travels to each worker once
+
+
+@pytest.mark.filterwarnings("default")
+def test_failures_and_time_limits_on_every_engine(engine):
+    def awkward(x):
+        if x[0] > 2.5:
+            raise ArithmeticError("no solution")
+        if x[1] > 2.5:
+            time.sleep(3600.0)
+        return gauss(x)
+
+    result = infer(awkward, pool=engine, timeout=0.7, max_evals=32)
+    assert result.n_evals + result.n_failed == 32
+    errors = [f.error for f in result.failures]
+    assert any("ArithmeticError: no solution" in e for e in errors)
+    assert any("took longer than timeout = 0.7 s" in e for e in errors)
+
+
+@pytest.mark.filterwarnings("default")
+def test_asynchronous_on_every_engine(engine):
+    result = infer(gauss, pool=engine, asynchronous=True)
+    assert result.n_evals == 48
+    truth = np.log(2 * np.pi * 0.1 / 36)
+    assert abs(result.log_evidence - truth) < max(0.1, 3.0 * result.log_evidence_std)
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_killed_dask_worker_costs_one_call_which_is_run_again(plain, tmp_path, monkeypatch):
+    monkeypatch.setenv("BASQ_TEST_DIRECTORY", str(tmp_path))
+
+    def once(x):
+        mark = tmp_path / "killed"
+        if x[0] > 1.5 and not mark.exists():
+            mark.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return gauss(x)
+
+    with dask_client() as client:
+        result = infer(once, pool=client)
+    assert (tmp_path / "killed").exists()
+    assert result.log_evidence == plain.log_evidence
+    assert result.failures == ()
+
+
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize("pool", [processes, standard_pool])
+def test_a_pool_that_does_not_survive_its_worker_is_an_error_not_a_wait(pool, tmp_path):
+    def dies(x):
+        if x[0] > 1.5:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return gauss(x)
+
+    with pool() as given, pytest.raises(EvaluationError, match=r"died.*pool=8") as caught:
+        infer(dies, pool=given, store=tmp_path / "run.sqlite")
+    assert "the same command goes on from there" in "".join(caught.value.__notes__)
+    # nothing is lost, and a pool that survives finishes the run
+    before = len(caught.value.observations)
+    result = infer(dies, pool=2, store=tmp_path / "run.sqlite")
+    assert result.n_evals >= before
+
+
+def test_mpi(tmp_path, plain):
+    pytest.importorskip("mpi4py", reason="mpi4py is not installed (pip install basq[mpi])")
+    mpiexec = shutil.which("mpiexec", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    if mpiexec is None:
+        pytest.skip("there is no mpiexec (pip install basq[mpi])")
+    script = tmp_path / "model.py"
+    script.write_text(
+        textwrap.dedent(f"""
+        import numpy as np, basq
+        from mpi4py.futures import MPIPoolExecutor
+
+        def gauss(x):
+            return float(-0.5 * np.sum((np.asarray(x) - 0.3) ** 2) / 0.1)
+
+        if __name__ == "__main__":
+            with MPIPoolExecutor() as pool:
+                result = basq.infer(gauss, {PRIOR!r}, pool=pool, store="run.sqlite", **{OPTIONS!r})
+            print(repr(float(result.log_evidence)))
+        """)
+    )
+    command = [mpiexec, "-n", "3", sys.executable, "-m", "mpi4py.futures", str(script)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout) == plain.log_evidence
+    from basq.evaluation.store import Store
+
+    with Store(tmp_path / "run.sqlite") as store:
+        assert len({row["worker"] for row in store.rows()}) == 2
