@@ -1,7 +1,12 @@
 """The command line."""
 
+import csv
+import re
+
+import numpy as np
 import pytest
 
+import basq
 from basq.cli import main
 from basq.errors import InputError
 
@@ -58,3 +63,114 @@ def test_a_negative_seed_is_refused(capsys):
         main(["demo", "--seed", "-1"])
     assert stop.value.code == 2
     assert "negative" in capsys.readouterr().err
+
+
+# --- a run without a driver -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def directory(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "model.py").write_text("prior = {'a': (-3, 3), 'b': (-3, 3)}\n")
+    return tmp_path
+
+
+def gauss(x):
+    return float(-0.5 * np.sum((np.asarray(x) - 0.3) ** 2) / 0.1)
+
+
+def answer(points, values):
+    """Evaluate a file of points into a file of values, as a job would."""
+    with points.open() as file:
+        rows = list(csv.DictReader(file))
+    lines = [f"{row['id']},{gauss([float(row['a']), float(row['b'])])!r}" for row in rows]
+    values.write_text("id,log_likelihood\n" + "\n".join(lines))
+    return len(rows)
+
+
+def test_a_run_by_ask_and_tell_is_the_run_of_infer(directory, capsys):
+    assert main(["new", "run.sqlite", "model.py:prior", "--seed", "1", "--batch-size", "8", "--max-evals", "48"]) == 0
+    assert "a ~ uniform(-3, 3)" in capsys.readouterr().out
+    sizes = []
+    for _ in range(3):
+        assert main(["ask", "run.sqlite", "-o", "points.csv"]) == 0
+        sizes.append(answer(directory / "points.csv", directory / "values.csv"))
+        assert main(["tell", "run.sqlite", "values.csv"]) == 0
+    assert sizes == [32, 8, 8]
+    capsys.readouterr()
+    assert main(["show", "run.sqlite"]) == 0
+    shown = capsys.readouterr().out
+    plain = basq.infer(gauss, {"a": (-3, 3), "b": (-3, 3)}, seed=1, batch_size=8, max_evals=48, progress=False)
+    assert shown.splitlines()[0] == str(plain).splitlines()[0]
+    assert main(["list"]) == 0
+    assert capsys.readouterr().out.startswith("run.sqlite: 48 done, 0 failed, 0 pending; log Z = ")
+
+
+def test_points_on_the_terminal(directory, capsys):
+    main(["new", "run.sqlite", "model.py:prior", "--seed", "1"])
+    capsys.readouterr()
+    assert main(["ask", "run.sqlite", "-n", "3"]) == 0
+    out, err = capsys.readouterr()
+    assert out.splitlines()[0] == "id,a,b"
+    assert len(out.splitlines()) == 4
+    np.testing.assert_array_equal(
+        [[float(v) for v in line.split(",")[1:]] for line in out.splitlines()[1:]],
+        basq.Sampler.open("run.sqlite").pending().x,
+    )
+    assert "3 points. Running: nothing has been modelled yet." in err
+    assert main(["list", "run.sqlite"]) == 0
+    assert "0 done, 0 failed, 3 pending; nothing learned yet" in capsys.readouterr().out
+
+
+def test_values_in_several_files_with_failures(directory, capsys):
+    main(["new", "run.sqlite", "model.py:prior", "--seed", "1"])
+    main(["ask", "run.sqlite", "-n", "6", "-o", "points.csv"])
+    (directory / "a.csv").write_text("id, log_likelihood, noise\n4, -1.5, 0.1\n0, -inf,\n")
+    (directory / "b.csv").write_text("id,log_likelihood,error\n2,,solver diverged\n1,nan,\n3,,\n")
+    capsys.readouterr()
+    assert main(["tell", "run.sqlite", "a.csv", "b.csv"]) == 0
+    assert capsys.readouterr().out == "2 values, 3 failures; 1 calls are still pending.\n"
+    rows = basq.Sampler.open("run.sqlite").store.rows()
+    assert [row["state"] for row in rows] == ["done", "failed", "failed", "failed", "done", "pending"]
+    assert [row["error"] for row in rows][1:4] == ["told as NaN", "solver diverged", "no value was given"]
+    assert rows[4]["noise"] == 0.1
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("id,value\n0,1\n", "there is no column log_likelihood"),
+        ("", "there is no column id, log_likelihood"),
+        ("id,log_likelihood\n0,1\nx,2\n", "line 3: invalid literal.*nothing was recorded"),
+        ("id,log_likelihood\n0,1\n99,2\n", "call 99 was never asked for; nothing was recorded"),
+    ],
+)
+def test_wrong_values_record_nothing(directory, capsys, text, message):
+    main(["new", "run.sqlite", "model.py:prior"])
+    main(["ask", "run.sqlite", "-n", "3", "-o", "points.csv"])
+    (directory / "values.csv").write_text(text)
+    capsys.readouterr()
+    assert main(["tell", "run.sqlite", "values.csv"]) == 2
+    assert re.search(message, capsys.readouterr().err)
+    assert basq.Sampler.open("run.sqlite").store.counts()["done"] == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["ask", "nothing.sqlite"], "There is no store 'nothing.sqlite'"),
+        (["tell", "run.sqlite", "nothing.csv"], "nothing.csv"),
+        (["new", "run.sqlite", "model.py:prior"], "exists already"),
+        (["new", "other.sqlite", "model.py"], "give a file and a name in it"),
+        (["new", "other.sqlite", "model.py:law"], "model.py has no 'law'"),
+        (["ask", "run.sqlite", "-n", "0"], "positive whole number"),
+    ],
+)
+def test_wrong_use_is_one_line(directory, capsys, arguments, message):
+    main(["new", "run.sqlite", "model.py:prior"])
+    capsys.readouterr()
+    assert main(arguments) == 2
+    err = capsys.readouterr().err
+    assert message in err
+    assert err.count("\n") == 1
+    assert not (directory / "other.sqlite").exists()

@@ -101,14 +101,17 @@ def as_on_error(on_error: Any) -> OnError:
     return rule
 
 
-def as_outcomes(x: FloatArray, values: Any, noise: Any, state: str, error: str | None) -> list[Outcome]:
+def as_outcomes(x: FloatArray, values: Any, noise: Any, state: str, error: Any) -> list[Outcome]:
     """What the user says became of the calls at points x (n, d)."""
+    errors = [error] * len(x) if error is None or isinstance(error, str) else list(error)
+    if len(errors) != len(x):
+        raise InputError(f"tell: {len(x)} calls and {len(errors)} errors; give one text, or one for each.")
     if state not in ("done", "failed"):
         raise InputError(f"state={state!r}: allowed are 'done' and 'failed'.")
     if state == "failed":
         if values is not None:
             raise InputError("tell: a failed call has no value; give values or state='failed'.")
-        return [Outcome.failed(error or "told as failed", worker="told")] * len(x)
+        return [Outcome.failed(e or "told as failed", worker="told") for e in errors]
     try:
         column = np.atleast_1d(np.asarray(values, dtype=float))
         sds = np.broadcast_to(np.asarray(noise, dtype=float), column.shape)
@@ -119,10 +122,8 @@ def as_outcomes(x: FloatArray, values: Any, noise: Any, state: str, error: str |
     if (column == np.inf).any() or not (np.isfinite(sds) & (sds >= 0.0)).all():
         raise InputError("tell: allowed are finite numbers, -inf and NaN (failed), with noise of 0 or more.")
     return [
-        Outcome.failed(error or "told as NaN", worker="told")
-        if np.isnan(v)
-        else Outcome(float(v), float(s), worker="told")
-        for v, s in zip(column, sds, strict=True)
+        Outcome.failed(e or "told as NaN", worker="told") if np.isnan(v) else Outcome(float(v), float(s), worker="told")
+        for v, s, e in zip(column, sds, errors, strict=True)
     ]
 
 

@@ -49,7 +49,7 @@ def run(sampler: "Sampler", crew: Crew, *, asynchronous: bool = False) -> Iterat
         if sampler.verdict.stop:  # 3
             return
         size = min(reserve + 1, sampler.n_left) if asynchronous and crew.outstanding else None
-        crew.start(sampler.ask(size))  # 4-10
+        crew.start(sampler.choose(size))  # 4-10
         reserve = max(crew.poll(), reserve // 2, 1)
 
 
@@ -188,13 +188,20 @@ class Sampler:
         if n is not None and not (is_number(n, int | np.integer) and n >= 1):  # type: ignore[arg-type]
             raise InputError(f"ask({n!r}): give a positive whole number of points, or nothing.")
         with self.store.driving():
+            if self.store.extent()[0] - self._n_given >= self.run.design_size(self._n_given):
+                self.learn()
+            return self.choose(None if n is None else int(n))
+
+    def choose(self, n: int | None = None) -> Points:
+        """The next points to evaluate, chosen with what was learned so far."""
+        with self.store.driving():
             start = time.perf_counter()
-            batch, number = self._next(None if n is None else int(n))
+            batch, number = self._next(n)
             x = self.run.prior.from_standard(batch.u)
             ids = self.store.add(x, batch.u, batch.explores, number)
             self._info, self._asked = batch.info, time.perf_counter()
             self._seconds["select"] = self._asked - start
-        return Points(ids, x, self.run.prior.names)
+            return Points(ids, x, self.run.prior.names)
 
     def _next(self, n: int | None) -> tuple[Batch, int]:
         """Algorithm 1, lines 4-10: the next points in standard space, and the number of their batch."""
@@ -202,7 +209,6 @@ class Sampler:
         first, size = n_asked - self._n_given, self.run.design_size(self._n_given)
         if first < size:  # the initial design
             return self.run.design(first, size - first if n is None else n), number
-        self.learn()
         n = min(self.run.batch_size, self.n_left) if n is None else n
         if self._state is None:
             return self.run.design(first, n), number
@@ -225,7 +231,7 @@ class Sampler:
         noise: Any = 0.0,
         *,
         state: Literal["done", "failed"] = "done",
-        error: str | None = None,
+        error: str | Sequence[str | None] | None = None,
     ) -> None:
         """Give the values of points that were asked for: in any order, in part.
 
@@ -239,10 +245,12 @@ class Sampler:
             Standard deviation of noisy values.
         state : "done" or "failed"
             "failed" if there are no values.
-        error : str, optional
-            Why, for the record.
+        error : str or list of str, optional
+            Why, for the record; one text, or one for each call.
         """
         wanted = np.atleast_1d(np.asarray(ids.ids if isinstance(ids, Points) else ids))
+        if not wanted.size:
+            return
         calls = self._askable(wanted)
         outcomes = as_outcomes(calls.x, log_likelihood, noise, state, error)
         self.store.finish(list(zip(map(int, wanted), outcomes, strict=True)))
@@ -286,7 +294,7 @@ class Sampler:
     def verdict(self) -> Verdict:
         """Whether to stop, and why."""
         if self._state is None:
-            return Verdict(self.n_left == 0, False, "Running: no call has succeeded yet.")
+            return Verdict(self.n_left == 0, False, "Running: nothing has been modelled yet.")
         return self._state.verdict
 
     def learn(self, *, enough: bool = False) -> bool:

@@ -41,6 +41,8 @@ def unpack(payload: bytes) -> "Call | Unloadable":
         call: Call = pickle.loads(payload)
     except Exception as error:
         message = f"log_likelihood could not be loaded in a worker process: {type(error).__name__}: {error}."
+        if isinstance(error, ModuleNotFoundError):
+            message += " Your modules have to be importable where the workers run: set PYTHONPATH there."
         return Unloadable(Outcome.failed(message, traceback.format_exc()))
     threadpool_limits(1)
     return call
