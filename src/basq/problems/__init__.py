@@ -1,7 +1,8 @@
-"""Test problems with known evidence: those of the paper, sharper ones, and awkwardly shaped ones.
+"""Test problems with known evidence: those of the paper, sharper ones, and awkwardly shaped ones; and simulators.
 
 Each function returns a `Problem`, with the log-likelihood, the prior, the true log-evidence and, where they
-are known, posterior moments and an exact posterior sampler.
+are known, posterior moments and an exact posterior sampler. A simulator has no known evidence; it comes as a
+`Case`, with the parameters that made its data.
 
 References
 ----------
@@ -11,10 +12,13 @@ Kernel Recombination", NeurIPS 2022, arXiv:2206.04734.
 
 from basq.problems.awkward import banana_and_gauss, edge, eggbox, funnel, ring, shell, skew, wall
 from basq.problems.base import Problem
+from basq.problems.cases import Case
 from basq.problems.paper import ackley, branin_hoo, mixture, oscillatory
+from basq.problems.phase_field import phase_field
 from basq.problems.sharp import bimodal, cigar, gauss, lumpy, narrow_modes, rosen, student
 
 __all__ = [
+    "Case",
     "Problem",
     "ackley",
     "banana_and_gauss",
@@ -29,6 +33,7 @@ __all__ = [
     "mixture",
     "narrow_modes",
     "oscillatory",
+    "phase_field",
     "ring",
     "rosen",
     "shell",
