@@ -12,6 +12,7 @@ Kernel Recombination", NeurIPS 2022, arXiv:2206.04734.
 
 from basq.problems.awkward import banana_and_gauss, edge, eggbox, funnel, ring, shell, skew, wall
 from basq.problems.base import Problem
+from basq.problems.battery_health import battery_health
 from basq.problems.cases import Case
 from basq.problems.paper import ackley, branin_hoo, mixture, oscillatory
 from basq.problems.phase_field import phase_field
@@ -22,6 +23,7 @@ __all__ = [
     "Problem",
     "ackley",
     "banana_and_gauss",
+    "battery_health",
     "bimodal",
     "branin_hoo",
     "cigar",
