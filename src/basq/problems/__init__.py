@@ -12,10 +12,10 @@ Kernel Recombination", NeurIPS 2022, arXiv:2206.04734.
 
 from basq.problems.awkward import banana_and_gauss, edge, eggbox, funnel, ring, shell, skew, wall
 from basq.problems.base import Problem
-from basq.problems.battery_health import battery_health
 from basq.problems.cases import Case
+from basq.problems.iron_chromium import phase_field
 from basq.problems.paper import ackley, branin_hoo, mixture, oscillatory
-from basq.problems.phase_field import phase_field
+from basq.problems.recursive_gp import battery_health
 from basq.problems.sharp import bimodal, cigar, gauss, lumpy, narrow_modes, rosen, student
 
 __all__ = [

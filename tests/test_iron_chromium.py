@@ -9,7 +9,7 @@ import pytest
 
 from basq import problems
 from basq.errors import InputError
-from basq.problems.phase_field import CahnHilliard, IronChromium, magnetic_factor
+from basq.problems.iron_chromium import CahnHilliard, IronChromium, magnetic_factor
 
 TRUTH = (673.0, 20500.0, 2.22, 2e-15)
 

@@ -10,7 +10,7 @@ from scipy.spatial.distance import cdist
 
 from basq import problems
 from basq.errors import InputError
-from basq.problems.battery_health import (
+from basq.problems.recursive_gp import (
     NAMES,
     TRUTH,
     RecursiveGP,
@@ -26,7 +26,7 @@ from basq.problems.battery_health import (
 )
 
 # the package's attribute of this name is the function
-MODULE = import_module("basq.problems.battery_health")
+MODULE = import_module("basq.problems.recursive_gp")
 MEDIAN = tuple(np.exp([3.96, 1.94, 2.79, 2.26, 0.34]))
 REDUCED = {"n_segments": 60, "n_readings": 8, "n_inducing": 32}
 # from almost independent operating points to a kernel matrix that has rank 20 in floating point
