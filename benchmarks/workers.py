@@ -183,7 +183,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="1 seed, fewer calls, shorter ones")
     options = parser.parse_args()
     n_calls, seeds, median = (192, 1, 0.5) if options.quick else (320, 3, MEDIAN)
-    with tempfile.TemporaryDirectory(dir=".") as name:  # on a real disk: /tmp may be memory
+    with tempfile.TemporaryDirectory(dir=".", prefix=".bench-") as name:  # on a real disk: /tmp may be memory
         directory = Path(name)
         costs = {
             "pool_ratio": pool_cost(500 if options.quick else 2000),

@@ -205,6 +205,7 @@ class Store:
             return
         lock = sqlite3.connect(f"{self.path}.lock", isolation_level=None, timeout=0.0)
         try:
+            lock.execute("PRAGMA journal_mode = OFF")  # nothing is ever written to it
             lock.execute("BEGIN EXCLUSIVE")
         except sqlite3.OperationalError as error:
             lock.close()
