@@ -14,7 +14,7 @@ PYTHONS := $(PYTHON)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types format bench-paper bench-engine bench-ablation clean
+.PHONY: help demo test lint types format bench-paper bench-engine bench-ablation bench-workers clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -43,6 +43,9 @@ bench-paper: $(VENV)/.installed ## Measure the paper's method on the paper's pro
 
 bench-engine: $(VENV)/.installed ## Measure the default engine on many families
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.engine $(ARGS)
+
+bench-workers: $(VENV)/.installed ## Measure how busy workers are kept, and what the evaluation layer costs
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.workers $(ARGS)
 
 bench-ablation: $(VENV)/.installed ## Measure what each part of the default engine earns
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.engine_ablation $(ARGS)

@@ -75,7 +75,8 @@ def test_value_is_likelihood_and_hyperprior(name):
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("constant_mean", [False, True])
 @pytest.mark.parametrize("noise", [1e-4, None])
-def test_fit_improves_the_objective_and_stops_at_an_optimum(name, constant_mean, noise):
+def test_fit_improves_the_objective_and_stops_at_an_optimum(name, constant_mean, noise, monkeypatch):
+    monkeypatch.setattr("basq.surrogate.fit.ENOUGH", 0.0)  # to the end
     x, y = data()
     start = make_kernel(name, 2)
     spread = float(np.mean((y - y.mean()) ** 2 if constant_mean else y**2))
@@ -94,6 +95,15 @@ def test_fit_improves_the_objective_and_stops_at_an_optimum(name, constant_mean,
     assert np.abs(after[1]).max() < 1e-2 * max(1.0, abs(after[0]))
     assert type(gp.kernel) is type(start)
     assert (gp.mean != 0.0) == constant_mean
+
+
+def test_a_search_ends_when_the_data_can_hardly_tell(monkeypatch):
+    x, y = data(n=60)
+    values = {}
+    for enough in (0.1, 0.0):
+        monkeypatch.setattr("basq.surrogate.fit.ENOUGH", enough)
+        values[enough] = fit(x, y, make_kernel("rbf", 2), noise=1e-4).log_marginal_likelihood
+    assert values[0.0] - 0.3 < values[0.1] <= values[0.0] + 0.3
 
 
 @pytest.mark.parametrize("family", ["rbf", "matern32", "matern52"])

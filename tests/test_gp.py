@@ -8,7 +8,7 @@ from scipy import stats
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process import kernels as reference
 
-from basq.surrogate.gp import GP
+from basq.surrogate.gp import GP, pivots
 from basq.surrogate.kernels import Polynomial, Stationary
 
 SCALES = np.array([0.8, 1.4])
@@ -107,7 +107,7 @@ def test_extending_equals_conditioning_on_everything(name, sizes):
     np.testing.assert_array_equal(grown.y, y)
 
 
-def test_prediction_indexing_and_joining():
+def test_prediction_indexing():
     x, y = data()
     gp = GP.condition(x, y, KERNELS["rbf"][0], noise=1e-3)
     new, _ = data(15, seed=1)
@@ -117,9 +117,6 @@ def test_prediction_indexing_and_joining():
         part, expected = whole[index], gp.predict(new[index])
         for name in ("x", "mean", "half", "var"):
             np.testing.assert_allclose(getattr(part, name), getattr(expected, name), rtol=1e-10, atol=1e-12)
-    joined = whole[:6].join(whole[6:])
-    for name in ("x", "mean", "half", "var"):
-        np.testing.assert_array_equal(getattr(joined, name), getattr(whole, name))
     np.testing.assert_allclose(gp.cov(whole[:6], whole[6:]), gp.cov(whole, whole)[:6, 6:], atol=1e-13)
 
 
@@ -165,3 +162,42 @@ def test_no_new_points():
     assert p.mean.shape == p.var.shape == (0,)
     assert p.half.shape == (6, 0)
     assert gp.cov(p, gp.predict(x)).shape == (0, 6)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_projection_is_the_covariance_times_vectors(name):
+    x, y = data(40)
+    gp = GP.condition(x, y, KERNELS[name][0], noise=1e-2)
+    p, centres = gp.predict(data(300, seed=1)[0]), gp.predict(data(20, seed=2)[0])
+    vectors = np.random.default_rng(0).standard_normal((20, 7))
+    expected = gp.cov(p, centres) @ vectors
+    np.testing.assert_allclose(gp.project(p, centres, vectors), expected, atol=1e-9 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_a_sketch_bounds_the_variance_from_above(name):
+    x, y = data(120)
+    gp = GP.condition(x, y, KERNELS[name][0], noise=1e-3)
+    new, _ = data(200, seed=1)
+    exact, tolerance = gp.predict(new).var, 1e-6 * gp.kernel.variance  # a Matérn-1/2 feels the rounding of distances
+    for size in (10, 40, 119):
+        rough = gp.sketch(size).predict(new).var
+        assert (rough >= exact - tolerance).all()
+        assert len(gp.sketch(size).x) == size
+    assert gp.sketch(120) is gp
+    # the most telling data first: a random subset knows less
+    rng = np.random.default_rng(0)
+    random = rng.choice(120, 40, replace=False)
+    other = GP.condition(x[random], y[random], gp.kernel, noise=1e-3).predict(new).var
+    assert gp.sketch(40).predict(new).var.mean() <= other.mean()
+
+
+def test_pivots_are_those_of_a_pivoted_cholesky_factorisation():
+    from scipy.linalg import lapack
+
+    x, _ = data(60)
+    kernel = KERNELS["rbf"][0]
+    _, expected, _, _ = lapack.dpstrf(kernel(x, x), lower=1)
+    found = pivots(kernel, x, 12)
+    np.testing.assert_array_equal(found[1:], expected[1:12] - 1)  # all first candidates are alike
+    assert len(set(found)) == 12

@@ -214,9 +214,9 @@ def test_positive_mixture_draws_the_uncertainty(d):
     ]
     n = 20_000
     drawn = PositiveMixture.of(gp, g, n).sample(gp, g, n, np.random.default_rng(5))
-    assert drawn.x.shape == (n, d)
+    assert drawn.shape == (n, d)
     for function in functions:
-        values = function(drawn.x)
+        values = function(drawn)
         exact = density @ function(x) / density.sum()
         assert abs(values.mean() - exact) < 4.5 * values.std() / np.sqrt(n) + 2e-3
 

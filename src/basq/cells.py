@@ -14,7 +14,7 @@ from scipy.special import logsumexp
 from basq.gaussians import Measure
 from basq.observations import Observations
 from basq.quadrature.importance import Estimate, estimate
-from basq.quadrature.smc import Population, temper
+from basq.quadrature.smc import Population, follow, temper
 from basq.surrogate.log_model import LogModel
 from basq.surrogate.reference import Reference
 from basq.types import BoolArray, FloatArray, IntArray
@@ -22,8 +22,6 @@ from basq.types import BoolArray, FloatArray, IntArray
 N_PARTICLES, N_DRAWS, MAX_DRAWS = 1000, 4000, 20_000
 MONTE_CARLO = 0.01
 """Nats: error of the importance sampling that is reached by more draws, once little else is uncertain."""
-SETTLED_VAR = 0.02
-"""Surrogate variance of log Z below which it is worth them."""
 MAX_CELLS = 8
 EMPTY_BORDER = 3.0
 """Margin of log-densities that nearly all samples must keep for a population to count as separated."""
@@ -159,11 +157,12 @@ class Cell:
         log_measure = measure.log_pdf(own.u)
         reference = plan.reference or Reference.first(own.u, own.log_values + log_measure)
         model = LogModel.fit(own, log_measure, reference, plan.warm, rescue=plan.rescue)
-        population = temper(model, measure, N_PARTICLES, rng)
-        found = estimate(model, measure, population.u, N_DRAWS, rng)
-        if found.monte_carlo > MONTE_CARLO and found.surrogate_var < SETTLED_VAR and population.beta >= 1.0:
-            wanted = 1.2 * N_DRAWS * (found.monte_carlo / MONTE_CARLO) ** 2
-            found = estimate(model, measure, population.u, min(int(wanted), MAX_DRAWS), rng)
+        population = None
+        if plan.population is not None and plan.warm is not None and not plan.rescue:
+            population = follow(plan.population, plan.warm, model, measure, rng)
+        population = population or temper(model, measure, N_PARTICLES, rng)
+        error = MONTE_CARLO if population.beta >= 1.0 else np.inf
+        found = estimate(model, measure, population.u, N_DRAWS, rng, error=error, most=MAX_DRAWS)
         return cls(plan.gate, measure, model, population, found, len(own))
 
 

@@ -16,6 +16,9 @@ JITTERS = (0.0, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4)
 SMALL = 1000
 """Observations up to which one BLAS thread is faster than several, whose hand-over costs more than they save."""
 
+BLOCK = 32_768
+"""Numbers that are worked on at a time."""
+
 
 @contextmanager
 def blas_threads(n: int) -> Iterator[None]:
@@ -24,7 +27,7 @@ def blas_threads(n: int) -> Iterator[None]:
         yield
 
 
-def cholesky(a: FloatArray, scale: float | None = None) -> tuple[FloatArray, float]:
+def cholesky(a: FloatArray, scale: float | None = None, *, plus: FloatArray | float = 0.0) -> tuple[FloatArray, float]:
     """Factorise a symmetric matrix, with the least jitter that works.
 
     Parameters
@@ -34,6 +37,8 @@ def cholesky(a: FloatArray, scale: float | None = None) -> tuple[FloatArray, flo
     scale : float, optional
         What the jitter is relative to; the mean of the diagonal by default. A Schur complement, whose diagonal may
         be all rounding, needs the scale of the matrix that it came from.
+    plus : float or (n,) array
+        Added to the diagonal.
 
     Returns
     -------
@@ -50,11 +55,11 @@ def cholesky(a: FloatArray, scale: float | None = None) -> tuple[FloatArray, flo
     if not np.isfinite(a).all():
         raise FitError("Cholesky of a matrix with NaN or inf entries.")
     if scale is None:
-        scale = float(np.mean(np.diag(a))) if len(a) else 1.0
+        scale = float(np.mean(np.diag(a) + plus)) if len(a) else 1.0
     diagonal = np.diag_indices(len(a))
     for relative in JITTERS:
         b = np.array(a, order="F")
-        b[diagonal] += relative * scale
+        b[diagonal] += plus + relative * scale
         factor, info = linalg.lapack.dpotrf(b, lower=1, overwrite_a=1, clean=1)
         if info == 0:
             return factor, relative * scale
@@ -80,8 +85,9 @@ def cho_inverse(factor: FloatArray) -> FloatArray:
     inverse, info = linalg.lapack.dpotri(factor, lower=1)
     if info != 0:
         raise FitError("Inverse from a singular Cholesky factor.")
-    lower: FloatArray = np.tril(inverse)
-    return lower + np.tril(lower, -1).T
+    out: FloatArray = inverse + inverse.T  # above the diagonal, the factor had zeros and LAPACK left them
+    out[np.diag_indices(len(out))] *= 0.5
+    return out
 
 
 def log_det(a: FloatArray) -> float:
@@ -116,11 +122,34 @@ def square_distances(a: FloatArray, b: FloatArray) -> FloatArray:
     -------
     (n, m) array, never negative
     """
-    # centring keeps the cancellation small when the cloud is far from the origin
-    centre = b.mean(axis=0) if len(b) else 0.0
-    a, b = a - centre, b - centre
-    out: FloatArray = a @ b.T
-    out *= -2.0
-    out += (a * a).sum(axis=1)[:, None]
-    out += (b * b).sum(axis=1)
+    out = half_square_distances(a, b)
+    out *= 2.0
     return np.maximum(out, 0.0, out=out)
+
+
+def half_square_distances(a: FloatArray, b: FloatArray, plus: float = 0.0) -> FloatArray:
+    """½ |a − b|² + plus between rows, with nothing but one matrix product: (n, m); rounding may leave it below plus."""
+    centre = b.mean(axis=0) if len(b) else np.zeros(b.shape[1])
+    out: FloatArray = distance_left(a, centre, plus) @ distance_right(b, centre).T
+    return out
+
+
+def distance_left(a: FloatArray, centre: FloatArray, plus: float = 0.0) -> FloatArray:
+    """Left factor of `half_square_distances`: (n, d + 2).
+
+    A centre inside the cloud keeps the cancellation small when it is far from the origin.
+    """
+    a = a - centre
+    return np.column_stack([-a, 0.5 * np.einsum("ij,ij->i", a, a) + plus, np.ones(len(a))])
+
+
+def distance_right(b: FloatArray, centre: FloatArray) -> FloatArray:
+    """Right factor of `half_square_distances`: (m, d + 2)."""
+    b = b - centre
+    return np.column_stack([b, np.ones(len(b)), 0.5 * np.einsum("ij,ij->i", b, b)])
+
+
+def row_blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
+    """Blocks of rows of a large matrix that fit into the processor's cache, so that passes over them cost little."""
+    step = max(1, BLOCK // max(n_columns, 1))
+    return (slice(first, min(first + step, n_rows)) for first in range(0, n_rows, step))

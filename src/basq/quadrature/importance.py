@@ -16,6 +16,8 @@ N_COMPONENTS = 8
 """Of the mixture, where one component does not do as well: in many dimensions it overfits."""
 BROAD = 0.1
 """Share of the broad component, which keeps the weights bounded where the mixture is wrong."""
+SETTLED_VAR = 0.02
+"""Surrogate variance of log Z below which a smaller Monte Carlo error is worth more draws."""
 FREEDOM = 6.0
 """Degrees of freedom of the t components: tails heavier than any posterior's bulk."""
 
@@ -122,13 +124,27 @@ class Estimate:
     log_weights: FloatArray
 
 
-def estimate(model: LogModel, measure: Measure, points: FloatArray, n_draws: int, rng: np.random.Generator) -> Estimate:
+def estimate(
+    model: LogModel,
+    measure: Measure,
+    points: FloatArray,
+    n_draws: int,
+    rng: np.random.Generator,
+    *,
+    error: float = np.inf,
+    most: int = 0,
+) -> Estimate:
     """Integrate exp(log-likelihood) over the measure by importance sampling about posterior samples.
 
     Parameters
     ----------
     points : (n, d) array
         Samples of the surrogate's posterior.
+    n_draws : int
+    error : float
+        Monte Carlo error to reach by more draws, where the surrogate's own is small enough for it to matter.
+    most : int
+        Most of them.
     """
     proposal = StudentMixture.of(points, rng)
     u = proposal.sample(n_draws, rng)
@@ -137,18 +153,56 @@ def estimate(model: LogModel, measure: Measure, points: FloatArray, n_draws: int
     log_plain, log_full = logsumexp(plug_in + log_ratio), logsumexp(expected + log_ratio)
     w_plain, log_w = np.exp(plug_in + log_ratio - log_plain), expected + log_ratio - log_full
     w = np.exp(log_w)
+    log_mean, monte_carlo = float(log_full) - float(np.log(n_draws)), _error(w)
+    surrogate_var = _surrogate_variance(model, p, w, w_plain, rng)
+    if monte_carlo > error and surrogate_var < SETTLED_VAR:
+        wanted = min(int(1.2 * n_draws * (monte_carlo / error) ** 2), most)
+        log_mean, monte_carlo = _refine(model, measure, proposal, u, expected + log_ratio, n_draws=wanted, rng=rng)
     capped = np.minimum(p.var / model.scale.factor**2, BONUS_CAP**2)
     return Estimate(
-        log_mean=float(log_full - np.log(n_draws) + model.scale.top),
+        log_mean=log_mean + model.scale.top,
         jensen=float(log_full - log_plain),
-        surrogate_var=_surrogate_variance(model, p, w, w_plain, rng),
-        monte_carlo=float(np.sqrt(max(w @ w - 1.0 / n_draws, 0.0))),
+        surrogate_var=surrogate_var,
+        monte_carlo=monte_carlo,
         effective=float(1.0 / (w @ w)),
         bulk_var=float(w_plain @ capped),
         wall=float(w @ (1.0 - model.feasibility(u))),
         u=u,
         log_weights=log_w,
     )
+
+
+def _error(w: FloatArray) -> float:
+    """Standard error of the log of a mean, from its normalised terms."""
+    return float(np.sqrt(max(float(w @ w) - 1.0 / len(w), 0.0)))
+
+
+def _refine(
+    model: LogModel,
+    measure: Measure,
+    proposal: StudentMixture,
+    u: FloatArray,
+    log_terms: FloatArray,
+    *,
+    n_draws: int,
+    rng: np.random.Generator,
+) -> tuple[float, float]:
+    """Log of the integral and its Monte Carlo error, with further draws at which only the mean is computed.
+
+    The integral of the exponentiated mean has nearly all of the error, and a mean costs a fraction of a variance. What
+    the process's uncertainty adds to it, the draws u (n, d) with their log_terms (n,) know well.
+    """
+    everything = np.concatenate([u, proposal.sample(n_draws, rng)])
+    log_simple = model.mean(everything) + measure.log_pdf(everything) - proposal.log_pdf(everything)
+    total = logsumexp(log_simple)
+    first = log_simple[: len(u)]
+    w = np.exp(first - logsumexp(first))
+    counts = w > 0.0  # not outside the measure's support
+    w, factor = w[counts], np.exp(log_terms[counts] - first[counts])
+    mean_factor = float(w @ factor)
+    spread = float(np.sqrt((w * w) @ (factor - mean_factor) ** 2)) / mean_factor
+    log_mean = float(total) + float(np.log(mean_factor / len(everything)))
+    return log_mean, float(np.hypot(_error(np.exp(log_simple - total)), spread))
 
 
 def _surrogate_variance(

@@ -20,6 +20,8 @@ from basq.types import BoolArray, FloatArray
 
 NOISE = 1e-2
 """Noise sd of the standardised compressed values."""
+GROWTH = 1.25
+"""Growth of the number of points after which hyperparameters are looked for again: this process only points the way."""
 NEIGHBOUR = 1.2
 """A point is outside the bulk if farther from it than this times the bulk's own largest nearest-neighbour distances."""
 SAME_BASIN = 0.3
@@ -39,10 +41,13 @@ class Explorer:
     gp : GP
     log_posterior : (n,) array
         At the points of the process; −inf stands at the lowest finite value.
+    n_searched : int
+        Points when its hyperparameters were last looked for.
     """
 
     gp: GP
     log_posterior: FloatArray
+    n_searched: int
 
     @classmethod
     def fit(cls, u: FloatArray, log_posterior: FloatArray, previous: "Explorer | None") -> "Explorer":
@@ -53,9 +58,11 @@ class Explorer:
         y = -np.sqrt(5.0 + d + levels.max() - levels)
         y = (y - y.mean()) / max(float(y.std()), 1e-3)
         start = TrendKernel(np.full(d, np.sqrt(d)), 1.0, np.exp([-1.0, -2.0, -8.0]), np.exp(-12.0), np.empty((0, d)))
+        if previous is not None and len(u) < GROWTH * previous.n_searched:
+            return cls(GP.condition(u, y, previous.gp.kernel, noise=NOISE**2), levels, previous.n_searched)
         kernel = start if previous is None else start.with_theta(previous.gp.kernel.theta)
-        prior = start.hyperprior()
-        return cls(fit(u, y, kernel, noise=1e-8, known_noise=NOISE**2, hyperprior=prior, max_steps=20), levels)
+        gp = fit(u, y, kernel, noise=1e-8, known_noise=NOISE**2, hyperprior=start.hyperprior(), max_steps=20)
+        return cls(gp, levels, len(u))
 
     def filled(self, log_posterior: FloatArray) -> FloatArray:
         """Log-posteriors (n,) with −inf at the lowest value of this process."""

@@ -1,6 +1,7 @@
 """Test functions: the leading directions of the surrogate's covariance at the candidates."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, Protocol
 
 import numpy as np
@@ -24,12 +25,20 @@ class Features:
     ----------
     values : (N, m) array
         Leading first.
-    residual : (N,) array
-        What is left of the kernel's diagonal, never negative.
+    target : Covariance
+    prediction : Prediction
+        The candidates.
     """
 
     values: FloatArray
-    residual: FloatArray
+    target: "Covariance"
+    prediction: Prediction
+
+    @cached_property
+    def residual(self) -> FloatArray:
+        """What is left of the kernel's diagonal, (N,), never negative; costs more than all else, so only if asked."""
+        explained = np.einsum("ij,ij->i", self.values, self.values)
+        return np.maximum(self.target.var(self.prediction) - explained, 0.0)
 
 
 class Covariance(Protocol):
@@ -41,6 +50,10 @@ class Covariance(Protocol):
 
     def cov(self, p: Prediction, q: Prediction, /) -> FloatArray:
         """Between two sets of points: (m_p, m_q)."""
+        ...
+
+    def project(self, p: Prediction, centres: Prediction, vectors: FloatArray, /) -> FloatArray:
+        """``cov(p, centres) @ vectors``: (m_p, k)."""
         ...
 
 
@@ -76,20 +89,7 @@ def nystrom_features(
     values, vectors = _top_eigenpairs(gram, m, rng) if randomised else _exact_eigenpairs(gram, m)
     keep = values > 1e-13 * max(values.max(initial=0.0), 1e-300)
     vectors = vectors[:, keep] / np.sqrt(values[keep])
-    features = np.concatenate(
-        [target.cov(p[rows], centres) @ vectors for rows in np.array_split(np.arange(len(p.x)), _chunks(len(p.x)))]
-    )
-    return Features(features, _residual(target, p, features))
-
-
-def _residual(target: Covariance, p: Prediction, features: FloatArray) -> FloatArray:
-    """What the features leave of the kernel's diagonal."""
-    return np.maximum(target.var(p) - np.einsum("ij,ij->i", features, features), 0.0)
-
-
-def _chunks(n: int) -> int:
-    """Split so that no (rows, M) block dominates the memory."""
-    return max(1, n // 8192)
+    return Features(target.project(p, centres, vectors), target, p)
 
 
 def _exact_eigenpairs(a: FloatArray, m: int) -> tuple[FloatArray, FloatArray]:
@@ -138,4 +138,4 @@ def fourier_features(
         features *= np.sqrt(target.var(p) / np.maximum(p.var, 1e-300))[:, None]
     _, vectors = _exact_eigenpairs(features.T @ features / len(features), min(n_features, n_frequencies))
     features = features @ vectors
-    return Features(features, _residual(target, p, features))
+    return Features(features, target, p)

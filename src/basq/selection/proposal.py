@@ -11,13 +11,12 @@ A proposal g draws the points and f/g weights them, so that the weighted points 
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import reduce
 from typing import Literal
 
 import numpy as np
 
 from basq.gaussians import GaussianMixture, log_normal_pdf
-from basq.linalg import cholesky
+from basq.linalg import cholesky, row_blocks
 from basq.quadrature.blocks import Blocks, is_rbf
 from basq.quadrature.mixture import Group
 from basq.selection.target import Target
@@ -31,6 +30,9 @@ SUPERSAMPLES = 2
 
 MIN_ACCEPTANCE = 0.2
 """Below this predicted acceptance the mixture sampler costs more than resampling the prior."""
+
+SKETCH = 256
+"""Data that a proposal's variance is conditioned on; all of them up to this number."""
 
 DEFENSIVE = 0.01
 """Share of f in the UB and optimal proposals: without it the weights have infinite variance, from the data and from
@@ -88,7 +90,7 @@ def propose(
     elif n_uncertain > 0:
         part, sampler, acceptance = _draw_uncertain(target, measure, n_uncertain, rng)
         parts.append(part)
-    p = reduce(Prediction.join, (part.prediction for part in parts))
+    p = target.surrogate.gp.predict(np.concatenate([part.x for part in parts]))
     density = sum((part.density(p) for part in parts), np.zeros(len(p.x)))
     weights = _interest(target, p.mean) / np.maximum(density, 1e-300)
     return Candidates(p, weights / weights.sum(), sampler, acceptance)
@@ -100,14 +102,40 @@ class Part:
 
     Attributes
     ----------
-    prediction : Prediction
+    x : (n, d) array
     density : callable, Prediction -> (m,)
         How densely this part puts its points anywhere, relative to the prior. The sum over the parts is what
         weights all of them (the balance heuristic of Veach & Guibas 1995).
     """
 
-    prediction: Prediction
+    x: FloatArray
     density: Callable[[Prediction], FloatArray]
+
+
+@dataclass(frozen=True)
+class SomeMoments:
+    """Mean and variance of a process at points, from wherever."""
+
+    x: FloatArray
+    mean: FloatArray
+    var: FloatArray
+
+
+@dataclass(frozen=True)
+class Uncertainty:
+    """Where to draw the uncertain part: the target's variance with that of a sketch of its process.
+
+    Any positive function will do for a proposal, as long as the same one weights the points; the exact variance would
+    cost more than everything else.
+    """
+
+    target: Target
+    sketch: GP
+
+    def __call__(self, x: FloatArray, mean: FloatArray) -> FloatArray:
+        """At points x (m, d) where the whole process has this mean (m,): (m,)."""
+        parts = [self.sketch.predict(x[rows]).var for rows in row_blocks(len(x), 64)]
+        return self.target.var(SomeMoments(x, mean, np.concatenate(parts)))
 
 
 def _interest(target: Target, mean: FloatArray) -> FloatArray:
@@ -122,21 +150,23 @@ def _draw_interest(
     """Draw n points from f, or from the prior."""
     gp = target.surrogate.gp
     if not (target.follows_mean and resampled):
-        return Part(gp.predict(measure.sample(n, rng)), lambda p: np.full(len(p.x), float(n)))
+        return Part(measure.sample(n, rng), lambda p: np.full(len(p.x), float(n)))
     x = measure.sample(SUPERSAMPLES * n, rng)
     chosen, chance = race(_interest(target, gp.predict_mean(x)), n, rng)
-    return Part(gp.predict(x[chosen]), lambda p: len(x) * chance(_interest(target, p.mean)))
+    return Part(x[chosen], lambda p: len(x) * chance(_interest(target, p.mean)))
 
 
 def _draw_optimal(target: Target, measure: GaussianMixture, n: int, rng: np.random.Generator) -> Part:
     """Draw n points from √uncertainty × f."""
-    pool = target.surrogate.gp.predict(measure.sample(SUPERSAMPLES * n, rng))
+    gp = target.surrogate.gp
+    pool = measure.sample(SUPERSAMPLES * n, rng)
+    uncertainty = Uncertainty(target, gp.sketch(SKETCH))
 
-    def root(p: Prediction) -> FloatArray:
-        return np.sqrt(target.var(p)) * _interest(target, p.mean)
+    def root(x: FloatArray, mean: FloatArray) -> FloatArray:
+        return np.sqrt(uncertainty(x, mean)) * _interest(target, mean)
 
-    chosen, chance = race(root(pool), n, rng)
-    return Part(pool[chosen], lambda p: len(pool.x) * chance(root(p)))
+    chosen, chance = race(root(pool, gp.predict_mean(pool)), n, rng)
+    return Part(pool[chosen], lambda p: len(pool) * chance(root(p.x, p.mean)))
 
 
 def _draw_uncertain(
@@ -153,9 +183,12 @@ def _draw_uncertain(
     if sparse and acceptance >= MIN_ACCEPTANCE:
         total = sparse.total
         return Part(sparse.sample(gp, measure, n, rng), lambda p: n / total * target.var(p)), "mixture", acceptance
-    pool = gp.predict(measure.sample(SUPERSAMPLES * n, rng))
-    chosen, chance = race(target.var(pool), n, rng)
-    return Part(pool[chosen], lambda p: len(pool.x) * chance(target.var(p))), "resampling", acceptance
+    pool = measure.sample(SUPERSAMPLES * n, rng)
+    uncertainty = Uncertainty(target, gp.sketch(SKETCH))
+    mean = np.zeros(len(pool)) if target.uses_process else gp.predict_mean(pool)
+    chosen, chance = race(uncertainty(pool, mean), n, rng)
+    part = Part(pool[chosen], lambda p: len(pool) * chance(uncertainty(p.x, p.mean)))
+    return part, "resampling", acceptance
 
 
 def _propose_local(target: Target, measure: GaussianMixture, r: float, n: int, rng: np.random.Generator) -> Candidates:
@@ -245,7 +278,7 @@ class PositiveMixture:
         """Share of draws that survive; 0 where rounding has eaten the total."""
         return max(self.total, 0.0) / self.positive
 
-    def sample(self, gp: GP, measure: GaussianMixture, n: int, rng: np.random.Generator) -> Prediction:
+    def sample(self, gp: GP, measure: GaussianMixture, n: int, rng: np.random.Generator) -> FloatArray:
         """Draw n points of C̃π by rejection."""
         kept: list[FloatArray] = []
         found = 0
@@ -257,7 +290,7 @@ class PositiveMixture:
             bound = self.prior_mass * pi + self.pairs.pdf(x)
             kept.append(rng.permutation(x[rng.random(pool) * bound < gp.predict(x).var * pi]))
             found += len(kept[-1])
-        return gp.predict(np.concatenate(kept)[:n])
+        return np.concatenate(kept)[:n]
 
     def _sample_pairs(self, n: int, rng: np.random.Generator) -> FloatArray:
         """Draw from the positive pairs, of which there may be none."""

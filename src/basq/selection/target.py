@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from basq.surrogate.gp import Prediction
+from basq.linalg import row_blocks
+from basq.surrogate.gp import Moments, Prediction
 from basq.surrogate.models import Surrogate, Wsabi
 from basq.types import FloatArray
 
@@ -40,9 +41,19 @@ class Target:
         """f/π, up to a constant, where the process has this mean: (m,)."""
         return np.abs(mean) if self.follows_mean else np.ones_like(mean)
 
-    def var(self, p: Prediction) -> FloatArray:
+    def var(self, p: Moments) -> FloatArray:
         """The kernel's diagonal: (m,)."""
         return p.var if self.uses_process else self.surrogate.var(p)
+
+    def project(self, p: Prediction, centres: Prediction, vectors: FloatArray) -> FloatArray:
+        """The kernel between points and centres, times vectors (m_centres, k): (m, k)."""
+        if not self.uses_process:
+            blocks = [self.cov(p[rows], centres) @ vectors for rows in row_blocks(len(p.x), 64)]
+            return np.concatenate(blocks)
+        gp = self.surrogate.gp
+        if not self.follows_mean:
+            return gp.project(p, centres, vectors)
+        return np.sign(p.mean)[:, None] * gp.project(p, centres, np.sign(centres.mean)[:, None] * vectors)
 
     def cov(self, p: Prediction, q: Prediction) -> FloatArray:
         """The kernel between two sets of points: (m_p, m_q)."""

@@ -21,6 +21,11 @@ NOISE_BOUNDS = (1e-10, 1.0)
 """Allowed noise variance, relative to the kernel variance."""
 
 
+ENOUGH, WINDOW = 0.1, 3
+"""The search ends when three steps together gain less than this many nats. Data tell hyperparameters apart by nats, and
+the search after the next batch goes on from here. One step alone proves nothing: the first are often tiny."""
+
+
 @dataclass(frozen=True)
 class Hyperprior:
     """Independent normal priors on the logarithms of the hyperparameters.
@@ -97,13 +102,12 @@ def negative_log_posterior(
     relative = float(np.exp(theta[-1])) if noise is None else noise
     added = relative * current.variance
     k, contract = current.with_gradient(x)
-    noisy = k.copy()
-    noisy[np.diag_indices(len(x))] += added + known_noise
-    factor, _ = cholesky(noisy)
+    factor, _ = cholesky(k, plus=added + known_noise)
     mean, mean_penalty = profiled_mean(factor, y, current.variance) if constant_mean else (0.0, 0.0)
     omega = cho_solve(factor, y - mean)
     value = 0.5 * float((y - mean) @ omega) + float(np.log(np.diag(factor)).sum()) + 0.5 * len(y) * LOG_2PI
-    g = np.outer(omega, omega) - cho_inverse(factor)
+    g = np.negative(inverse := cho_inverse(factor), out=inverse)
+    g += np.outer(omega, omega)
     gradient = -contract(g)
     # the noise is relative, so it moves with the kernel variance too
     by_noise = -0.5 * added * float(np.trace(g))
@@ -172,12 +176,20 @@ def fit(
 
     def search(kernel: Kernel) -> OptimizeResult:
         theta = kernel.theta if noise is not None else np.append(kernel.theta, np.log(1e-4))
+        trail: list[float] = []
+
+        def stop(intermediate_result: OptimizeResult) -> None:
+            trail.append(float(intermediate_result.fun))
+            if len(trail) > WINDOW and trail[-1 - WINDOW] - trail[-1] < ENOUGH:
+                raise StopIteration
+
         return minimize(
             objective,
             np.clip(theta, lower, upper),
             jac=True,
             method="L-BFGS-B",
             bounds=list(zip(lower, upper, strict=True)),
+            callback=stop,
             options={"maxiter": max_steps},
         )
 

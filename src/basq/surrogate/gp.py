@@ -3,45 +3,68 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 
 from basq.gaussians import LOG_2PI
-from basq.linalg import cho_inverse, cho_solve, cholesky, solve_lower
+from basq.linalg import cho_inverse, cho_solve, cholesky, row_blocks, solve_lower
 from basq.surrogate.kernels import Kernel
 from basq.types import FloatArray, IntArray
+
+
+class Moments(Protocol):
+    """Mean and variance of a process at points x (m, d)."""
+
+    @property
+    def x(self) -> FloatArray: ...
+
+    @property
+    def mean(self) -> FloatArray: ...
+
+    @property
+    def var(self) -> FloatArray: ...
 
 
 @dataclass(frozen=True)
 class Prediction:
     """The process at a set of points, with what later covariances can reuse.
 
+    The variance costs far more than the mean, so it is computed when it is asked for.
+
     Attributes
     ----------
     x : (m, d) array
     mean : (m,) array
-    half : (n, m) array
-        L⁻¹ K(X, x); covariances between two predictions are K − halfᵀ half′.
-    var : (m,) array, never negative
+    cross : (n, m) array
+        K(X, x).
+    prior_var : (m,) array
+    factor : (n, n) array
+        L, the process's Cholesky factor.
     """
 
     x: FloatArray
     mean: FloatArray
-    half: FloatArray
-    var: FloatArray
+    cross: FloatArray
+    prior_var: FloatArray
+    factor: FloatArray
 
-    def __getitem__(self, index: IntArray) -> "Prediction":
+    @cached_property
+    def half(self) -> FloatArray:
+        """L⁻¹ K(X, x), (n, m); covariances between two predictions are K − halfᵀ half′."""
+        return solve_lower(self.factor, self.cross)
+
+    @cached_property
+    def var(self) -> FloatArray:
+        """Posterior variance, (m,), never negative."""
+        return np.maximum(self.prior_var - np.einsum("ij,ij->j", self.half, self.half), 0.0)
+
+    def __getitem__(self, index: IntArray | slice) -> "Prediction":
         """Restrict to some of the points."""
-        return Prediction(self.x[index], self.mean[index], self.half[:, index], self.var[index])
-
-    def join(self, other: "Prediction") -> "Prediction":
-        """Put the points of two predictions of one process together."""
-        return Prediction(
-            np.concatenate([self.x, other.x]),
-            np.concatenate([self.mean, other.mean]),
-            np.concatenate([self.half, other.half], axis=1),
-            np.concatenate([self.var, other.var]),
-        )
+        part = Prediction(self.x[index], self.mean[index], self.cross[:, index], self.prior_var[index], self.factor)
+        if "half" in self.__dict__:  # not to be solved for again
+            part.__dict__["half"] = self.half[:, index]
+        return part
 
 
 @dataclass(frozen=True)
@@ -74,12 +97,12 @@ class GP:
     ) -> "GP":
         """Condition the process on values y (n,) at x (n, d)."""
         variances = np.broadcast_to(np.asarray(noise, dtype=float), (len(x),)).copy()
-        factor, jitter = cholesky(kernel(x, x) + np.diag(variances))
+        factor, jitter = cholesky(kernel(x, x), plus=variances)
         return cls(x, y, kernel, mean, variances + jitter, factor)
 
     def __getstate__(self) -> dict[str, object]:
-        """Everything but the bound function, which cannot be pickled and is made again when needed."""
-        return {k: v for k, v in self.__dict__.items() if k != "_weighted_sum"}
+        """Everything but the bound functions, which cannot be pickled and are made again when needed."""
+        return {k: v for k, v in self.__dict__.items() if k not in ("_weighted_sum", "_against")}
 
     @cached_property
     def weights(self) -> FloatArray:
@@ -89,6 +112,10 @@ class GP:
     @cached_property
     def _weighted_sum(self) -> Callable[[FloatArray], FloatArray]:
         return self.kernel.weighted_sum(self.x, self.weights)
+
+    @cached_property
+    def _against(self) -> Callable[[FloatArray], tuple[FloatArray, FloatArray]]:
+        return self.kernel.against(self.x)
 
     @cached_property
     def precision(self) -> FloatArray:
@@ -107,11 +134,8 @@ class GP:
 
     def predict(self, x: FloatArray) -> Prediction:
         """Posterior mean and variance at the rows of x."""
-        cross, prior_var = self.kernel.cross(self.x, x)
-        mean = self.mean + self.weights @ cross
-        half = solve_lower(self.factor, cross)
-        var = prior_var - np.einsum("ij,ij->j", half, half)
-        return Prediction(x, mean, half, np.maximum(var, 0.0))
+        cross, prior_var = self._against(x)
+        return Prediction(x, self.mean + self.weights @ cross, cross, prior_var, self.factor)
 
     def var(self, p: Prediction) -> FloatArray:
         """Posterior variance at the points of a prediction: (m,)."""
@@ -122,6 +146,32 @@ class GP:
         out: FloatArray = self.kernel(a.x, b.x)
         out -= a.half.T @ b.half
         return out
+
+    def project(self, p: Prediction, centres: Prediction, vectors: FloatArray) -> FloatArray:
+        """C(p, centres) vectors, (m, k), without solving for every point of p.
+
+        Parameters
+        ----------
+        vectors : (m_centres, k) array
+        """
+        through = cho_solve(self.factor, centres.cross @ vectors)
+        out: FloatArray = np.empty((len(p.x), vectors.shape[1]))
+        for rows in row_blocks(len(p.x), 4 * len(centres.x)):
+            out[rows] = self.kernel(p.x[rows], centres.x) @ vectors
+        out -= p.cross.T @ through
+        return out
+
+    def sketch(self, size: int) -> "GP":
+        """The process conditioned on its most telling data only, greedily those of the largest variance left.
+
+        Its variance is never below the whole process's, is right far from data, and costs O(size²) a point.
+        """
+        if len(self.x) <= size:
+            return self
+        chosen = pivots(self.kernel, self.x, size)
+        noise = self.noise[chosen]
+        factor, jitter = cholesky(self.kernel(self.x[chosen], self.x[chosen]), plus=noise)
+        return GP(self.x[chosen], self.y[chosen], self.kernel, self.mean, noise + jitter, factor)
 
     def extend(self, x: FloatArray, y: FloatArray, *, noise: FloatArray | float = 0.0) -> "GP":
         """Add data without refactorising what is already there.
@@ -153,3 +203,17 @@ class GP:
     def expecting(self, x: FloatArray, *, noise: float = 0.0) -> "GP":
         """Return this process as if x (m, d) had the values it expects: the mean stays, the variance shrinks."""
         return self.extend(x, self.predict_mean(x), noise=noise)
+
+
+def pivots(kernel: Kernel, x: FloatArray, size: int) -> IntArray:
+    """Rows of x (n, d) in the order in which a pivoted Cholesky factorisation of K(x, x) takes them: (size,)."""
+    left = kernel.diagonal(x)
+    rows, chosen = np.zeros((size, len(x))), np.empty(size, dtype=np.intp)
+    for k in range(size):
+        i = chosen[k] = int(np.argmax(left))
+        row = kernel(x[i : i + 1], x)[0] - rows[:k, i] @ rows[:k]
+        rows[k] = row / np.sqrt(max(left[i], 1e-12 * kernel.variance))
+        left = np.maximum(left - rows[k] ** 2, 0.0)
+        left[i] = -1.0  # taken
+        left[chosen[:k]] = -1.0
+    return chosen

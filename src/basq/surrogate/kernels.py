@@ -12,7 +12,7 @@ from typing import Literal, Protocol, Self, get_args
 import numpy as np
 
 from basq.errors import InputError
-from basq.linalg import square_distances
+from basq.linalg import distance_left, distance_right, row_blocks, square_distances
 from basq.types import FloatArray
 
 KernelName = Literal["rbf", "rbf-iso", "matern12", "matern32", "matern52", "rq", "polynomial"]
@@ -48,8 +48,8 @@ class Kernel(Protocol):
         """Prior variance at the rows of x: (n,)."""
         ...
 
-    def cross(self, data: FloatArray, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Covariance of data (n, d) with x (m, d), (n, m), and the prior variance at x, (m,)."""
+    def against(self, data: FloatArray) -> Callable[[FloatArray], tuple[FloatArray, FloatArray]]:
+        """Return x (m, d) -> K(data, x), (n, m), and the prior variance at x, (m,)."""
         ...
 
     def weighted_sum(self, data: FloatArray, weights: FloatArray) -> Callable[[FloatArray], FloatArray]:
@@ -127,21 +127,31 @@ class Stationary:
         return replace(self, lengthscale=scales, variance=float(values[n_scales]), shape=shape)
 
     def __call__(self, a: FloatArray, b: FloatArray) -> FloatArray:
+        if self.family == "rbf" and a is not b:
+            return self._gaussian(a, b)
         r2 = square_distances(a / self.lengthscale, b / self.lengthscale)
         if a is b:  # rounding would be felt: a Matérn-1/2 has slope 1/r at r = 0
             np.fill_diagonal(r2, 0.0)
-        if self.family == "rbf":  # in place: these are the largest arrays of a run
-            r2 *= -0.5
-            np.exp(r2, out=r2)
-            r2 *= self.variance
-            return r2
         return self.variance * _profile(self.family, r2, self.shape)[0]
+
+    def _gaussian(self, a: FloatArray, b: FloatArray) -> FloatArray:
+        """The RBF kernel in place, block by block: these are the largest arrays of a run."""
+        left, right = a / self.lengthscale, b / self.lengthscale
+        centre = right.mean(axis=0) if len(right) else np.zeros(right.shape[1])
+        left, right = -distance_left(left, centre), distance_right(right, centre).T
+        out = np.empty((len(a), len(b)))
+        for rows in row_blocks(len(a), len(b)):
+            block = np.matmul(left[rows], right, out=out[rows])
+            np.minimum(block, 0.0, out=block)
+            np.exp(block, out=block)
+            block *= self.variance
+        return out
 
     def diagonal(self, x: FloatArray) -> FloatArray:
         return np.full(len(x), self.variance)
 
-    def cross(self, data: FloatArray, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-        return self(data, x), self.diagonal(x)
+    def against(self, data: FloatArray) -> Callable[[FloatArray], tuple[FloatArray, FloatArray]]:
+        return lambda x: (self(x, data).T, self.diagonal(x))  # the layout in which triangular systems are solved
 
     def weighted_sum(self, data: FloatArray, weights: FloatArray) -> Callable[[FloatArray], FloatArray]:
         return lambda x: self(x, data) @ weights
@@ -224,8 +234,8 @@ class Polynomial:
         base: FloatArray = 1.0 + ((x / self.lengthscale) ** 2).sum(axis=1)
         return self.variance * base**self.degree
 
-    def cross(self, data: FloatArray, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-        return self(data, x), self.diagonal(x)
+    def against(self, data: FloatArray) -> Callable[[FloatArray], tuple[FloatArray, FloatArray]]:
+        return lambda x: (self(x, data).T, self.diagonal(x))  # the layout in which triangular systems are solved
 
     def weighted_sum(self, data: FloatArray, weights: FloatArray) -> Callable[[FloatArray], FloatArray]:
         return lambda x: self(x, data) @ weights

@@ -9,7 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
-from basq.surrogate.gp import GP, Prediction
+from basq.surrogate.gp import GP, Moments, Prediction
 from basq.types import FloatArray
 
 
@@ -19,11 +19,11 @@ class Surrogate(Protocol):
     @property
     def gp(self) -> GP: ...
 
-    def mean(self, p: Prediction) -> FloatArray:
+    def mean(self, p: Moments) -> FloatArray:
         """Expected likelihood at predicted points: (m,)."""
         ...
 
-    def var(self, p: Prediction) -> FloatArray:
+    def var(self, p: Moments) -> FloatArray:
         """Variance of the likelihood at predicted points: (m,)."""
         ...
 
@@ -38,10 +38,10 @@ class Vanilla:
 
     gp: GP
 
-    def mean(self, p: Prediction) -> FloatArray:
+    def mean(self, p: Moments) -> FloatArray:
         return p.mean
 
-    def var(self, p: Prediction) -> FloatArray:
+    def var(self, p: Moments) -> FloatArray:
         return p.var
 
     def cov(self, p: Prediction, q: Prediction) -> FloatArray:
@@ -66,11 +66,11 @@ class Wsabi:
     offset: float
     matched: bool
 
-    def mean(self, p: Prediction) -> FloatArray:
+    def mean(self, p: Moments) -> FloatArray:
         square = p.mean**2 + p.var if self.matched else p.mean**2
         return self.offset + 0.5 * square
 
-    def var(self, p: Prediction) -> FloatArray:
+    def var(self, p: Moments) -> FloatArray:
         linear = p.mean**2 * p.var
         return linear + 0.5 * p.var**2 if self.matched else linear
 
@@ -104,11 +104,11 @@ class Bbq:
     delta: GP
     shift: float
 
-    def mean(self, p: Prediction) -> FloatArray:
+    def mean(self, p: Moments) -> FloatArray:
         first = self.linear.predict_mean(p.x)
         return first + (first + self.shift) * self.delta.predict_mean(p.x)
 
-    def var(self, p: Prediction) -> FloatArray:
+    def var(self, p: Moments) -> FloatArray:
         return (self.linear.predict_mean(p.x) + self.shift) ** 2 * p.var
 
     def cov(self, p: Prediction, q: Prediction) -> FloatArray:

@@ -6,13 +6,13 @@ what is left; a sum of one-dimensional functions of the single parameters catche
 needs far fewer points than a function of all parameters would.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
 
-from basq.linalg import square_distances
+from basq.linalg import distance_left, distance_right, half_square_distances, row_blocks
 from basq.surrogate.fit import Hyperprior
 from basq.surrogate.kernels import Contraction
 from basq.types import FloatArray
@@ -99,9 +99,7 @@ class TrendKernel:
 
     def _rational(self, a: FloatArray, b: FloatArray) -> FloatArray:
         """v RQ(a, b), in place: this is the largest array of the sampling."""
-        out = square_distances(a / self.lengthscale, b / self.lengthscale)
-        out *= 0.5
-        out += 1.0
+        out = half_square_distances(a / self.lengthscale, b / self.lengthscale, plus=1.0)
         return np.divide(self.variance, out, out=out)
 
     def __call__(self, a: FloatArray, b: FloatArray) -> FloatArray:
@@ -130,9 +128,24 @@ class TrendKernel:
         bends = self.additive * np.einsum("ij,ij->i", features, features)
         return self.variance + s0 + (s1 + s2 * inner) * inner + bends
 
-    def cross(self, data: FloatArray, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-        features = self.features(x)  # the costly part, needed for both
-        return self._covariance(data, x, self.features(data), features), self._variances(x, features)
+    def against(self, data: FloatArray) -> Callable[[FloatArray], tuple[FloatArray, FloatArray]]:
+        s0, s1, s2 = self.trend
+        rational = self._rationals(data)
+        bends = (self.additive * self.features(data)).T
+
+        def evaluate(x: FloatArray) -> tuple[FloatArray, FloatArray]:
+            features, out = self.features(x), np.empty((len(x), len(data)))
+            for rows, _ in rational(x, out):
+                inner = x[rows] @ data.T
+                trend = s2 * inner
+                trend += s1
+                trend *= inner
+                trend += s0
+                trend += features[rows] @ bends
+                out[rows] += trend
+            return out.T, self._variances(x, features)
+
+        return evaluate
 
     def weighted_sum(self, data: FloatArray, weights: FloatArray) -> Callable[[FloatArray], FloatArray]:
         """Return x -> K(x, data) weights; the finite-rank parts are summed over the data once."""
@@ -140,14 +153,32 @@ class TrendKernel:
         constant, linear = s0 * weights.sum(), s1 * (weights @ data)
         quadratic = s2 * (data.T * weights) @ data
         bends = self.additive * (weights @ self.features(data))
+        rational = self._rationals(data)
 
         def evaluate(x: FloatArray) -> FloatArray:
-            out: FloatArray = self._rational(x, data) @ weights
-            out += constant + x @ linear + np.einsum("ni,ni->n", x @ quadratic, x)
+            out: FloatArray = constant + x @ linear + np.einsum("ni,ni->n", x @ quadratic, x)
             out += self.features(x) @ bends
+            for rows, block in rational(x, None):
+                out[rows] += block @ weights
             return out
 
         return evaluate
+
+    def _rationals(
+        self, data: FloatArray
+    ) -> Callable[[FloatArray, FloatArray | None], Iterator[tuple[slice, FloatArray]]]:
+        """Return x (m, d), out -> v RQ(x, data) in blocks of rows, within an (m, n) array if one is given."""
+        scaled = data / self.lengthscale
+        centre = scaled.mean(axis=0)
+        right = distance_right(scaled, centre).T
+
+        def blocks(x: FloatArray, out: FloatArray | None) -> Iterator[tuple[slice, FloatArray]]:
+            left = distance_left(x / self.lengthscale, centre, plus=1.0)
+            for rows in row_blocks(len(x), len(data)):
+                block = np.matmul(left[rows], right, out=None if out is None else out[rows])
+                yield rows, np.divide(self.variance, block, out=block)
+
+        return blocks
 
     def prepared(self, x: FloatArray) -> Self:
         features = self.features(x)
@@ -173,10 +204,16 @@ class TrendKernel:
         inner = grams.inner
         s0, s1, s2 = self.trend
         u = x / self.lengthscale
-        shape = 1.0 / (1.0 + 0.5 * square_distances(u, u))
+        shape = half_square_distances(u, u, plus=1.0)
+        np.reciprocal(shape, out=shape)
         rational = self.variance * shape
+        k = s2 * inner
+        k += s1
+        k *= inner
+        k += rational
+        k += s0
         bends = self.additive * grams.bends
-        k = rational + s0 + (s1 + s2 * inner) * inner + bends
+        k += bends
 
         def contract(g: FloatArray) -> FloatArray:
             m = g * rational
