@@ -2,6 +2,7 @@
 
 import functools
 import json
+import os
 import sqlite3
 import subprocess
 import sys
@@ -257,6 +258,18 @@ def test_comments_and_partial_arguments_do_not_make_another_function(path):
         return gauss(x) * scale
 
     assert infer(functools.partial(first, scale=1.0), store=path).n_evals == 56
+
+
+def test_a_function_is_the_same_in_every_process(path):
+    """Sets of texts are ordered by hashes, which are other ones in every process."""
+    script = f"""
+import basq
+def likelihood(x):
+    return float(x[0]) if "b" in {{"a", "b", "c", "d", "e"}} else 0.0
+basq.infer(likelihood, {{"a": (0, 1)}}, store={str(path)!r}, seed=1, max_evals=32, progress=False)
+"""
+    for seed in "12":
+        subprocess.run([sys.executable, "-c", script], env={**os.environ, "PYTHONHASHSEED": seed}, check=True)
 
 
 def test_density_priors_are_told_apart(path):

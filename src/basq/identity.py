@@ -114,5 +114,14 @@ def describe(function: LogLikelihood) -> dict[str, str]:
 
 def _essence(code: CodeType) -> tuple[Any, ...]:
     """What a compiled function does, without where it stands in its file."""
-    constants = [_essence(c) if isinstance(c, CodeType) else repr(c) for c in code.co_consts if c != code.co_consts[0]]
-    return code.co_code, code.co_names, code.co_varnames, tuple(constants)
+    first = 1 if code.co_consts and isinstance(code.co_consts[0], str | None) else 0  # the documentation
+    return code.co_code, code.co_names, code.co_varnames, tuple(map(_constant, code.co_consts[first:]))
+
+
+def _constant(value: Any) -> Any:
+    """A constant in a form that is the same in every process: a set of texts has another order in each."""
+    if isinstance(value, CodeType):
+        return _essence(value)
+    if isinstance(value, tuple):
+        return tuple(map(_constant, value))
+    return sorted(map(repr, value)) if isinstance(value, frozenset) else repr(value)
