@@ -350,6 +350,16 @@ def test_a_simulator_started_by_the_call_ends_with_it(tmp_path):
         assert gone(pid)
 
 
+def test_a_simulator_ends_with_a_worker_that_died(tmp_path):
+    def starts(x):
+        (tmp_path / str(subprocess.Popen(["sleep", "3600"]).pid)).touch()
+        die()
+
+    evaluate(Call(starts, ("a",)), np.zeros((1, 1)))
+    (path,) = tmp_path.iterdir()
+    assert gone(int(path.name))
+
+
 def gone(pid):
     """Whether a process has ended, soon."""
     for _ in range(100):
@@ -440,6 +450,35 @@ def test_a_second_ctrl_c_leaves_at_once(tmp_path, pool):
     lines, path = interrupted(tmp_path, pool, 1.0, 2)
     assert lines == ["left"]
     assert count(path) >= 3
+
+
+def test_a_dead_worker_is_noticed_though_a_process_it_started_lives_on():
+    """A fork inherits the worker's end of the pipe, so that the pipe alone would never say that the worker is gone."""
+
+    def forks(x):
+        if x[0] > 0.5:
+            if os.fork() == 0:
+                time.sleep(20.0)
+                os._exit(0)
+            die()
+        return gauss(x)
+
+    start = time.monotonic()
+    fine, lost = evaluate(Call(forks, ("a",)), np.array([[0.0], [1.0]]), pool=1)
+    assert time.monotonic() - start < 15.0
+    assert fine.error is None
+    assert lost.lost
+    assert "died by signal SIGKILL" in lost.error
+
+
+def test_how_a_worker_died_is_told():
+    def slow_end(x):
+        os.closerange(3, 1000)  # as an interpreter does that takes its time to end
+        time.sleep(0.2)
+        os._exit(7)
+
+    outcomes = evaluate(Call(slow_end, ("a",)), np.zeros((2, 1)), pool=1)
+    assert {o.error for o in outcomes} == {"The worker process died with exit code 7 at x = [0.0]."}
 
 
 def test_workers_end_with_a_killed_driver(tmp_path):

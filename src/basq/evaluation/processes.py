@@ -13,12 +13,16 @@ from multiprocessing.connection import wait
 from typing import Any
 
 from basq.evaluation.call import Call, Outcome
-from basq.evaluation.worker import end, pack, serve
+from basq.evaluation.worker import end, end_group, pack, serve
 from basq.evaluation.workers import Answer, Task
 from basq.types import FloatArray
 
 ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL", "VECLIB_MAXIMUM", "NUMEXPR")}
 """Environment of a worker: workers share the machine, so none of them may take it all."""
+DEATH_CHECK = 1.0
+"""Seconds between two looks at whether a worker lives: its pipe stays open if a process it has forked holds it."""
+LAST_BREATH = 1.0
+"""Seconds that a worker which has hung up gets to end by itself, so that its exit code can be told."""
 
 
 class Child:
@@ -62,14 +66,24 @@ class Child:
         try:
             message: list[Outcome] | None = self.connection.recv()
         except (EOFError, OSError):
-            self.kill()
-            return [Outcome.failed(f"The worker process died {self._cause()} at {self.task.where}.", lost=True)] * len(
-                self.task.x
-            )
+            return self.dead()
         if message is None:
             self._ready = True
             self.deadline = float("inf") if timeout is None else time.monotonic() + timeout
         return message
+
+    @property
+    def silent(self) -> bool:
+        """Whether it has died with nothing left to read."""
+        return not self.alive and not self.connection.poll()
+
+    def dead(self) -> list[Outcome]:
+        """Say that it died, and of what."""
+        assert self.task is not None
+        self.process.join(LAST_BREATH)
+        self.kill()
+        error = f"The worker process died {self._cause()} at {self.task.where}."
+        return [Outcome.failed(error, lost=True)] * len(self.task.x)
 
     def overdue(self, timeout: float) -> list[Outcome]:
         """End the process and with it the call."""
@@ -82,17 +96,22 @@ class Child:
         """Evaluate points (n, d) and wait for the outcomes."""
         self.start(Task((), x), timeout)
         while True:
-            left = None if self.deadline == float("inf") else max(self.deadline - time.monotonic(), 0.0)
-            if not wait([self.connection], left):
-                return self.overdue(timeout)
-            outcomes = self.answer(timeout)
+            outcomes = None
+            if wait([self.connection], _patience(self.deadline)):
+                outcomes = self.answer(timeout)
+            elif self.deadline <= time.monotonic():
+                outcomes = self.overdue(timeout)
+            elif self.silent:
+                outcomes = self.dead()
             if outcomes is not None:
                 return outcomes
 
     def kill(self) -> None:
-        """End the process at once."""
+        """End the process at once, and whatever it has started."""
         if self.alive:
             end(self.process.pid)
+        else:
+            end_group(self.process.pid)
         self.process.join()
         self.connection.close()
 
@@ -102,6 +121,11 @@ class Child:
             with contextlib.suppress(ValueError):
                 return f"by signal {signal.Signals(-code).name}"
         return f"with exit code {code}"
+
+
+def _patience(deadline: float) -> float:
+    """How long to wait for a worker before looking at the clock and at whether it lives."""
+    return min(max(deadline - time.monotonic(), 0.0), DEATH_CHECK)
 
 
 @contextmanager
@@ -202,8 +226,7 @@ class Processes:
     def _wait(self) -> None:
         """Sleep until a worker answers or dies, a deadline passes, or there are new tasks."""
         busy = {c.connection: c for c in self._children if c.task is not None}
-        nearest = min((c.deadline for c in busy.values()), default=float("inf"))
-        left = None if nearest == float("inf") else max(nearest - time.monotonic(), 0.0)
+        left = _patience(min(c.deadline for c in busy.values())) if busy else None
         for ready in wait([self._woken, *busy], left):
             if ready is self._woken:
                 self._woken.recv_bytes()
@@ -213,6 +236,8 @@ class Processes:
         for child in busy.values():
             if child.task is not None and child.deadline <= time.monotonic() and self._timeout is not None:
                 self._report(child, child.overdue(self._timeout))
+            elif child.task is not None and child.silent:
+                self._report(child, child.dead())
 
     def _report(self, child: Child, outcomes: list[Outcome] | None) -> None:
         if outcomes is not None:

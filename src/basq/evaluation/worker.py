@@ -86,11 +86,16 @@ def serve(connection: Connection, payload: bytes) -> None:
 
 def end(pid: int) -> None:
     """Kill a worker process and whatever it has started."""
+    end_group(pid)
     with contextlib.suppress(ProcessLookupError):
-        if hasattr(os, "killpg"):
-            with contextlib.suppress(ProcessLookupError):  # too young to have a group
-                os.killpg(pid, signal.SIGKILL)
         os.kill(pid, getattr(signal, "SIGKILL", signal.SIGTERM))
+
+
+def end_group(pid: int) -> None:
+    """Kill what a worker process has started; it may have died before."""
+    if hasattr(os, "killpg"):
+        with contextlib.suppress(ProcessLookupError, PermissionError):  # nothing left, or too young to have a group
+            os.killpg(pid, signal.SIGKILL)
 
 
 def _end_with_driver() -> None:
