@@ -481,6 +481,20 @@ def test_how_a_worker_died_is_told():
     assert {o.error for o in outcomes} == {"The worker process died with exit code 7 at x = [0.0]."}
 
 
+def test_a_driver_without_workers_does_not_wait_for_them(monkeypatch):
+    """However many tasks are handed in after the thread that takes them has failed."""
+
+    def no_process(payload):
+        raise OSError("no more processes")
+
+    monkeypatch.setattr("basq.evaluation.processes.Child", no_process)
+    with workers(Call(gauss, ("a",)), 2) as crew:
+        for i in range(5000):
+            crew.submit(Task((i,), np.zeros((1, 1))))
+        with pytest.raises(OSError, match="no more processes"):
+            crew.collect(60.0)
+
+
 def test_workers_end_with_a_killed_driver(tmp_path):
     path = tmp_path / "run.sqlite"
     script = SCRIPT.format(pool=2, seconds=600).replace(

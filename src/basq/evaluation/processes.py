@@ -161,13 +161,14 @@ class Processes:
         self._answers: queue.SimpleQueue[Answer | Exception] = queue.SimpleQueue()
         self._children: list[Child] = []
         self._wake, self._woken = multiprocessing.Pipe()
+        self._called = False  # there is something in that pipe: one is enough, and more could fill it
         self._open = True
         self._thread = threading.Thread(target=self._dispatch, name="basq-workers", daemon=True)
         self._thread.start()
 
     def submit(self, task: Task) -> None:
         self._tasks.append(task)
-        self._wake.send_bytes(b".")
+        self._call()
 
     def collect(self, timeout: float | None) -> list[Answer]:
         try:
@@ -191,10 +192,16 @@ class Processes:
     def close(self) -> None:
         if self._open:
             self._open = False
-            self._wake.send_bytes(b".")
+            self._call()
             self._thread.join()
             self._wake.close()
             self._woken.close()
+
+    def _call(self) -> None:
+        """Wake the thread, after there is something for it to see."""
+        if not self._called:
+            self._called = True
+            self._wake.send_bytes(b".")
 
     # --- in the thread ------------------------------------------------------------------------------------------------
 
@@ -230,6 +237,7 @@ class Processes:
         for ready in wait([self._woken, *busy], left):
             if ready is self._woken:
                 self._woken.recv_bytes()
+                self._called = False  # before it looks: what is added from now on calls again
             else:
                 child = busy[ready]
                 self._report(child, child.answer(self._timeout))
