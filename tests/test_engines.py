@@ -8,7 +8,7 @@ import subprocess
 import sys
 import textwrap
 import time
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -197,6 +197,40 @@ def test_a_pool_that_does_not_survive_its_worker_is_an_error_not_a_wait(pool, tm
     before = len(caught.value.observations)
     result = infer(dies, pool=2, store=tmp_path / "run.sqlite")
     assert result.n_evals >= before
+
+
+class Breaking(Executor):
+    """An executor whose futures are all there when they are looked at: some calls, then it is broken."""
+
+    def __init__(self, n_calls):
+        self.left = n_calls
+
+    def submit(self, function, *args):
+        future = Future()
+        self.left -= 1
+        if self.left >= 0:
+            future.set_result(function(*args))
+        else:
+            future.set_exception(BrokenExecutor("gone"))
+        return future
+
+
+def test_calls_that_finished_when_the_pool_broke_are_kept(tmp_path):
+    with pytest.raises(EvaluationError, match="died and took the pool with it") as caught:
+        infer(gauss, pool=Breaking(20), store=tmp_path / "run.sqlite")
+    assert len(caught.value.observations) == 20
+
+
+def test_calls_that_finished_when_a_pool_takes_no_retry_are_kept(tmp_path):
+    class Closing(Breaking):
+        def submit(self, function, *args):
+            if self.left == 0:
+                raise RuntimeError("shut down")
+            return super().submit(function, *args)
+
+    with pytest.raises(EvaluationError, match="takes no more calls") as caught:
+        infer(lambda x: np.nan if x[0] > 2.0 else gauss(x), pool=Closing(32), retries=1)
+    assert len(caught.value.observations) > 20
 
 
 def test_mpi(tmp_path, plain):

@@ -118,8 +118,10 @@ class Crew:
                 self._attempts.pop(i)
 
     def _take(self, answers: list[Answer]) -> None:
+        """Write what became of calls, and only then do what may go wrong."""
         final: list[tuple[int, Outcome]] = []
         again: list[tuple[int, Outcome]] = []
+        tasks: list[Task] = []
         for task, outcomes in answers:
             rows = []
             for row, (i, outcome) in enumerate(zip(task.ids, outcomes, strict=True)):
@@ -131,7 +133,7 @@ class Crew:
                 else:
                     final.append((i, outcome))
             if rows:
-                self._workers.submit(Task(tuple(task.ids[r] for r in rows), task.x[rows]))
+                tasks.append(Task(tuple(task.ids[r] for r in rows), task.x[rows]))
         if again:
             self._store.retry(again)
         if final:
@@ -139,6 +141,8 @@ class Crew:
             for i, _ in final:
                 self._attempts.pop(i)
             self._judge([o for _, o in final])
+        for task in tasks:
+            self._workers.submit(task)
 
     def _judge(self, outcomes: list[Outcome]) -> None:
         """Raise if failures are not to be borne, or there is nothing but failures."""

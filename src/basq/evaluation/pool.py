@@ -140,20 +140,31 @@ class Futures:
         self._call, self._payload = call, b""
         self._token = uuid.uuid4().hex
         self._tasks: dict[Future[Any], Task] = {}
+        self._broken: EvaluationError | None = None
         worker.keep(self._token, call)
 
     def submit(self, task: Task) -> None:
         self._send(task, None)
 
     def collect(self, timeout: float | None) -> list[Answer]:
+        if self._broken is not None:
+            raise self._broken
         end = float("inf") if timeout is None else time.monotonic() + timeout
         answers: list[Answer] = []
         while self._tasks and not answers:
             left = None if timeout is None else max(end - time.monotonic(), 0.0)
             done, _ = wait(self._tasks, left, FIRST_COMPLETED)
-            answers = [a for a in map(self._answer, done) if a is not None]
-            if not done:
+            for future in done:
+                try:
+                    answer = self._answer(future)
+                except EvaluationError as error:  # told the next time: others may have finished before it broke
+                    self._broken = error
+                else:
+                    answers += [] if answer is None else [answer]
+            if not done or self._broken is not None:
                 break
+        if self._broken is not None and not answers:
+            raise self._broken
         return answers
 
     def cancel(self) -> list[Task]:

@@ -177,10 +177,13 @@ class Processes:
             return []
         while not self._answers.empty():
             found.append(self._answers.get())
-        for answer in found:
-            if isinstance(answer, Exception):
-                raise answer
-        return [a for a in found if not isinstance(a, Exception)]
+        answers = [a for a in found if not isinstance(a, Exception)]
+        for error in found:
+            if isinstance(error, Exception):
+                if not answers:
+                    raise error
+                self._answers.put(error)  # the next time: others had finished before
+        return answers
 
     def cancel(self) -> list[Task]:
         taken = []
