@@ -17,7 +17,8 @@ import numpy as np
 import pytest
 
 import basq
-from basq.errors import EvaluationError
+from basq.errors import EvaluationError, InputError
+from basq.evaluation.store import Store
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers elsewhere cannot import the tests
 
@@ -199,6 +200,43 @@ def test_a_pool_that_does_not_survive_its_worker_is_an_error_not_a_wait(pool, tm
     assert result.n_evals >= before
 
 
+@pytest.mark.filterwarnings("default")
+def test_a_call_of_a_pool_is_in_the_store_while_an_earlier_one_runs(tmp_path):
+    path = tmp_path / "run.sqlite"
+
+    def waits_for_the_others(x):
+        mark = tmp_path / "first"
+        try:
+            mark.touch(exist_ok=False)
+        except FileExistsError:
+            return gauss(x)
+        for _ in range(100):
+            with Store(path) as store:
+                if store.counts()["done"] == 31:
+                    return gauss(x)
+            time.sleep(0.1)
+        return np.nan
+
+    with standard_pool() as pool:
+        assert infer(waits_for_the_others, pool=pool, store=path).n_failed == 0
+
+
+def test_pools_that_cannot_be_used_say_so():
+    with standard_pool() as pool:
+        pool.close()
+        with pytest.raises(EvaluationError, match=r"takes no more calls .*Pool not running"):
+            infer(gauss, pool=pool)
+    with pytest.raises(InputError, match="allowed are None, a number"):
+        infer(gauss, pool=ThreadPoolExecutor)
+
+    class Forgetful:
+        def map(self, function, points):
+            return list(map(function, points))[:-1]
+
+    with pytest.raises(EvaluationError, match="gave no answer for 1 of its calls"):
+        infer(gauss, pool=Forgetful())
+
+
 class Breaking(Executor):
     """An executor whose futures are all there when they are looked at: some calls, then it is broken."""
 
@@ -257,7 +295,5 @@ def test_mpi(tmp_path, plain):
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     assert float(done.stdout) == plain.log_evidence
-    from basq.evaluation.store import Store
-
     with Store(tmp_path / "run.sqlite") as store:
         assert len({row["worker"] for row in store.rows()}) == 2

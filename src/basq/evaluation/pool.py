@@ -17,9 +17,8 @@ from basq.errors import EvaluationError, InputError
 from basq.evaluation import worker
 from basq.evaluation.call import Call, Outcome
 from basq.evaluation.workers import Answer, Task, Workers
-from basq.types import is_number
+from basq.types import FloatArray, is_number
 
-PATIENCE_OVER = "nothing yet"
 POLL = 1.0
 """Seconds between two looks at an engine that gives no sign when a worker dies."""
 
@@ -55,7 +54,7 @@ def _adapter(call: Call, pool: Any, timeout: float | None) -> Workers:
         return Futures(call, pool.get_executor(pure=False).submit, sum(pool.nthreads().values()), timeout)
     if pool == "ray" or (isinstance(pool, ModuleType) and pool.__name__ == "ray"):
         return _ray(call, timeout)
-    if hasattr(pool, "map"):
+    if hasattr(pool, "map") and not isinstance(pool, type):
         return Mapped(call, pool, timeout)
     raise InputError(
         f"pool={pool!r}: allowed are None, a number of worker processes, a concurrent.futures.Executor "
@@ -212,7 +211,7 @@ class Mapped:
         self._token = uuid.uuid4().hex
         self._queued: list[Task] = []
         self._ignorant: list[Task] = []  # those whose worker has to be sent the function
-        self._running: deque[Task] = deque()
+        self._running: dict[int, Task] = {}
         self._results: Iterator[Any] = iter(())
         self._pids: set[int] = set()
         worker.keep(self._token, call)
@@ -223,12 +222,14 @@ class Mapped:
     def collect(self, timeout: float | None) -> list[Answer]:
         end = float("inf") if timeout is None else time.monotonic() + timeout
         while self._running or self._queued or self._ignorant:
+            if timeout == 0.0 and not hasattr(self._pool, "imap_unordered"):
+                return []  # a plain map cannot be asked whether there is something
             if not self._running:
                 self._start()
-            outcomes = self._next(end)
-            if outcomes == PATIENCE_OVER:
+            number, outcomes = self._next(end) or (None, None)
+            if number is None:
                 return []
-            task = self._running.popleft()
+            task = self._running.pop(number)
             if outcomes is not None:
                 return [(task, outcomes)]
             self._ignorant.append(task)
@@ -249,17 +250,28 @@ class Mapped:
         if self._ignorant:
             payload = self._payload = self._payload or worker.pack(self._call)
         tasks = self._ignorant or self._queued
-        self._running.extend(tasks)
+        self._running = dict(enumerate(tasks))
         tasks.clear()
         self._pids = self._alive()
-        start = getattr(self._pool, "imap", self._pool.map)  # imap gives each value as soon as it is there
+        start = getattr(self._pool, "imap_unordered", self._pool.map)  # gives each value as soon as it is there
         function = partial(_remote, self._token, payload, self._timeout)
-        self._results = iter(start(function, [task.x for task in self._running]))
+        try:
+            self._results = iter(start(function, [(i, task.x) for i, task in self._running.items()]))
+        except ValueError as error:  # what a multiprocessing.Pool says that was closed
+            raise EvaluationError(f"The given pool takes no more calls ({type(error).__name__}: {error}).") from error
 
-    def _next(self, end: float) -> Any:
-        """The next result; a ``multiprocessing.Pool`` that lost a worker would be waited for in vain."""
+    def _next(self, end: float) -> tuple[int, list[Outcome] | None] | None:
+        """Number and outcomes of the next task, None if time is over.
+
+        A ``multiprocessing.Pool`` that lost a worker would be waited for in vain.
+        """
         if not hasattr(self._results, "next"):
-            return next(self._results)
+            answer = next(self._results, None)
+            if answer is None:
+                raise EvaluationError(
+                    f"The map of the given pool gave no answer for {len(self._running)} of its calls."
+                )
+            return answer
         while True:
             try:
                 return self._results.next(timeout=min(POLL, max(end - time.monotonic(), 0.0)))
@@ -270,7 +282,7 @@ class Mapped:
                         "ever. Worker processes that survive this come with a number, such as pool=8."
                     ) from None
             if time.monotonic() >= end:
-                return PATIENCE_OVER
+                return None
 
     def _alive(self) -> set[int]:
         """Processes of a ``multiprocessing.Pool`` that replaces none of them on purpose."""
@@ -279,5 +291,8 @@ class Mapped:
         return {process.pid for process in getattr(self._pool, "_pool", ()) if hasattr(process, "pid")}
 
 
-def _remote(token: str, payload: bytes | None, timeout: float | None, x: Any) -> list[Outcome] | None:
-    return worker.remote(token, payload, x, timeout)
+def _remote(
+    token: str, payload: bytes | None, timeout: float | None, task: tuple[int, FloatArray]
+) -> tuple[int, list[Outcome] | None]:
+    number, x = task
+    return number, worker.remote(token, payload, x, timeout)
