@@ -542,6 +542,25 @@ def test_no_worker_waits_for_the_slowest_call_of_a_batch(tmp_path):
     assert result.n_evals == 48
 
 
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_an_error_of_the_callback_loses_no_call(tmp_path, asynchronous):
+    def noted(x):
+        with open(tmp_path / "done", "a") as log:
+            log.write("x")
+        return gauss(x)
+
+    def fails(state):
+        time.sleep(1.0)  # the calls that are under way finish meanwhile
+        raise ZeroDivisionError("a plot of nothing")
+
+    path = tmp_path / "run.sqlite"
+    with pytest.raises(ZeroDivisionError) as caught:
+        infer(noted, pool=2, asynchronous=asynchronous, store=path, callback=fails, max_evals=96)
+    n_done = len((tmp_path / "done").read_text())
+    assert n_done >= 32
+    assert count(path) == len(caught.value.observations) == n_done
+
+
 def test_an_asynchronous_run_can_be_resumed(tmp_path):
     path = tmp_path / "run.sqlite"
     infer(gauss, pool=2, asynchronous=True, store=path, max_evals=40)

@@ -3,13 +3,13 @@
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any, Literal
 
 from tqdm import tqdm
 
 from basq.arguments import as_space
-from basq.errors import EvaluationError, InputError
+from basq.errors import InputError, StoreError
 from basq.evaluation.call import Call
 from basq.evaluation.crew import Crew, OnError
 from basq.evaluation.pool import workers
@@ -104,8 +104,8 @@ def infer(
     InputError
         Before any call is spent, if an argument is wrong.
     EvaluationError
-        If the likelihood fails and ``on_error="raise"``, or fails always; the evaluations so far are in the error's
-        ``observations``.
+        If the likelihood fails and ``on_error="raise"``, or fails always. Like whatever else leaves the run, an error
+        of the callback for example, it has the evaluations so far as its attribute ``observations``.
 
     Examples
     --------
@@ -146,9 +146,12 @@ def infer(
                 show(state)
                 if callback is not None:
                     callback(state)
-        except (EvaluationError, KeyboardInterrupt) as error:
-            keep(error, sampler)
+        except BaseException as error:
+            with suppress(StoreError):  # which may be the error itself
+                team.salvage()
+                keep(error, sampler)
             raise
+        team.salvage()
         return sampler.result(reason="Interrupted", fresh=interrupt())
 
 

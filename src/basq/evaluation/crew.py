@@ -1,5 +1,6 @@
 """From pending calls to finished ones: workers, retries, the store, and what to do about failures."""
 
+import contextlib
 from collections.abc import Callable
 from typing import Literal, Protocol
 
@@ -110,6 +111,13 @@ class Crew:
         while answers := self._workers.collect(0.0):
             self._take(answers)
         return before - self.outstanding
+
+    def salvage(self) -> None:
+        """Take in what has finished meanwhile, before the workers go; nothing is begun or tried again."""
+        self._stopping = True
+        self._withdraw()
+        with contextlib.suppress(EvaluationError):
+            self.poll()
 
     def _withdraw(self) -> None:
         """Take back the calls that no worker has begun."""
