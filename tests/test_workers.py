@@ -265,6 +265,42 @@ def test_a_simulator_that_exits_has_failed():
     assert "SystemExit: 3" in infer(leaves).failures[0].error
 
 
+class Panic(BaseException):
+    """What a library written in Rust raises."""
+
+
+class Speechless(Exception):
+    def __str__(self):
+        raise RuntimeError
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [(Panic("index"), "raised Panic: index"), (Speechless(), "Speechless"), (OSError("\udcff"), r"OSError: \udcff")],
+)
+@pytest.mark.parametrize("pool", [None, 2])
+def test_whatever_the_likelihood_raises_is_a_failure(error, text, pool):
+    def fails(x):
+        if x[0] > 2.0:
+            raise error
+        return gauss(x)
+
+    failure = infer(fails, pool=pool).failures[0]
+    assert text in failure.error
+    assert "raise error" in failure.traceback
+
+
+def test_further_outputs_that_cannot_be_written_cost_no_value(tmp_path):
+    def holds_itself(x):
+        extra = {}
+        extra["me"] = extra
+        return gauss(x), extra
+
+    assert infer(holds_itself, store=tmp_path / "run.sqlite").n_failed == 0
+    with Store(tmp_path / "run.sqlite") as store:
+        assert "Circular reference" in store.rows()[0]["extra"]["error"]
+
+
 @pytest.mark.parametrize("pool", [None, 2])
 def test_a_run_in_which_everything_fails_stops_soon(pool):
     points = []

@@ -87,10 +87,12 @@ class Call:
         try:
             outcomes = read(self.function(self._form(x)), x)
         except EvaluationError as error:
-            outcomes = [Outcome.failed(str(error))] * n
-        except (Exception, SystemExit) as error:  # a simulator that calls sys.exit has failed, not ended our run
-            message = f"log_likelihood raised {type(error).__name__}: {error} at {where}."
-            outcomes = [Outcome.failed(message, traceback.format_exc())] * n
+            outcomes = [Outcome.failed(_storable(str(error)))] * n
+        except KeyboardInterrupt:  # the user's, not the function's
+            raise
+        except BaseException as error:  # a simulator that calls sys.exit, or panics, has failed, not ended our run
+            message = f"log_likelihood raised {_told(error)} at {where}."
+            outcomes = [Outcome.failed(message, _storable(traceback.format_exc()))] * n
         seconds = (time.perf_counter() - start) / n
         return [replace(outcome, seconds=seconds) for outcome in outcomes]
 
@@ -122,7 +124,11 @@ def _without_extra(value: Any) -> tuple[Any, str | None]:
     if not (isinstance(value, tuple) and len(value) >= 2 and isinstance(value[-1], dict)):
         return value, None
     rest = value[:-1]
-    return rest[0] if len(rest) == 1 else rest, json.dumps(value[-1], default=_as_json, skipkeys=True)
+    try:
+        text = json.dumps(value[-1], default=_as_json, skipkeys=True)
+    except Exception as error:  # one that holds itself, for example
+        text = json.dumps({"error": f"The further outputs cannot be written as JSON: {_told(error)}"})
+    return rest[0] if len(rest) == 1 else rest, text
 
 
 def _as_json(value: Any) -> Any:
@@ -202,6 +208,19 @@ def _checked_noise(sd: float, x: FloatArray) -> float:
             f"log_likelihood returned a noise standard deviation of {sd} at x = {x.tolist()}; it must be 0 or more."
         )
     return sd
+
+
+def _told(error: BaseException) -> str:
+    """Type and text of an exception, which may be unable to say what it is."""
+    try:
+        return _storable(f"{type(error).__name__}: {error}")
+    except Exception:
+        return type(error).__name__
+
+
+def _storable(text: str) -> str:
+    """Text that can be encoded: file names may hold what is no character."""
+    return text.encode(errors="backslashreplace").decode()
 
 
 def _short(value: Any) -> str:
