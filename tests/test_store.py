@@ -6,6 +6,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -296,6 +297,64 @@ def test_foreign_files_are_left_alone(tmp_path):
     assert other.read_bytes() == before
     with pytest.raises(StoreError, match="There is no store"):
         Sampler.open(tmp_path / "nothing.sqlite")
+
+
+@pytest.mark.parametrize(("name", "text"), [(5, "store=5"), ("", "cannot be opened"), ("..", "cannot be opened")])
+def test_names_that_are_no_files(tmp_path, monkeypatch, name, text):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(StoreError, match=text):
+        infer(store=name)
+
+
+def test_a_full_disk_is_told_and_costs_only_what_it_cannot_hold(path):
+    n_done = 0
+
+    def likelihood(x):
+        nonlocal n_done
+        if n_done == 20:
+            (sampler,) = samplers
+            (pages,) = sampler.store._connection.execute("PRAGMA page_count").fetchone()
+            sampler.store._connection.execute(f"PRAGMA max_page_count = {pages}")
+        n_done += 1
+        return gauss(x), {"field": np.zeros(1000 if n_done > 20 else 1)}
+
+    samplers = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Sampler, "_begin", watched(Sampler._begin, samplers))
+        with pytest.raises(StoreError, match="cannot be written: database or disk is full") as caught:
+            infer(likelihood, store=path)
+    assert len(caught.value.observations) >= 20
+    with Store(path) as store:
+        assert store.counts()["done"] >= 20
+
+
+def watched(method, found):
+    def begin(self, *args):
+        found.append(self)
+        return method(self, *args)
+
+    return begin
+
+
+def test_a_store_can_be_made_by_many_processes_at_once(path):
+    script = f"import sys; from basq.evaluation.store import Store; sys.stdin.read(); Store({str(path)!r}, 2)"
+    others = [subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE) for _ in range(6)]
+    time.sleep(3.0)  # all of them wait
+    for other in others:
+        other.stdin.close()
+    assert [other.wait() for other in others] == [0] * 6
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="nothing is read-only for root")
+def test_a_store_that_cannot_be_written_can_be_read(path, plain):
+    infer(store=path)
+    path.chmod(0o400)
+    path.parent.chmod(0o500)
+    try:
+        assert Sampler.open(path).result().log_evidence == plain.log_evidence
+        assert infer(evaluations=path, max_evals=64).n_evals == 64
+    finally:
+        path.parent.chmod(0o700)
 
 
 def test_two_drivers_do_not_share_a_store(path):

@@ -126,13 +126,18 @@ class Store:
     """
 
     def __init__(self, path: str | os.PathLike[str] | None, n_dim: int | None = None) -> None:
+        if not isinstance(path, str | os.PathLike | None):
+            raise StoreError(f"store={path!r}: give the name of a file, or None.")
         self.path = None if path is None else Path(path)
         if self.path is not None and not self.path.parent.is_dir():
             raise StoreError(f"store={str(path)!r}: the directory {self.path.parent} does not exist.")
         if n_dim is None and (self.path is None or not self.path.exists()):
             raise StoreError(f"There is no store {str(path)!r}.")
         self._driving = False
-        self._connection = sqlite3.connect(self.path or ":memory:", isolation_level=None, timeout=PATIENCE)
+        try:
+            self._connection = sqlite3.connect(self.path or ":memory:", isolation_level=None, timeout=PATIENCE)
+        except sqlite3.Error as error:
+            raise StoreError(f"{self} cannot be opened: {error}. Give the name of a file that can be made.") from error
         try:
             self._prepare(n_dim)
         except sqlite3.DatabaseError as error:
@@ -158,12 +163,11 @@ class Store:
     def _prepare(self, n_dim: int | None) -> None:
         """Make the tables of a new file; check and migrate an old one."""
         execute = self._connection.execute
-        execute("PRAGMA synchronous = FULL")  # a committed call survives a crash of the machine
-        (application,), (version,) = (
-            execute("PRAGMA application_id").fetchone(),
-            execute("PRAGMA user_version").fetchone(),
-        )
+        execute("PRAGMA synchronous = EXTRA")  # a committed call survives a crash of the machine
+        if self._format() == (APPLICATION_ID, FORMAT):
+            return  # nothing to write, so that it can be read also where it cannot be written
         with self._transaction():
+            application, version = self._format()  # as it is now: another process may just have made the file
             empty = not execute("SELECT 1 FROM sqlite_master").fetchone()
             if empty and n_dim is not None:
                 for statement in SCHEMA.split(";\n"):
@@ -180,19 +184,26 @@ class Store:
                 MIGRATIONS[old](self._connection)
                 execute(f"PRAGMA user_version = {old + 1}")
 
+    def _format(self) -> tuple[int, int]:
+        """Whose file it is, and in which version."""
+        numbers = (self._connection.execute(f"PRAGMA {key}").fetchone() for key in ("application_id", "user_version"))
+        (application,), (version,) = numbers
+        return application, version
+
     @contextmanager
     def _transaction(self) -> Iterator[None]:
         """All or nothing, and durable at the end."""
         try:
             self._connection.execute("BEGIN IMMEDIATE")
-        except sqlite3.OperationalError as error:
+            try:
+                yield
+                self._connection.execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:  # SQLite may have given it up itself
+                    self._connection.execute("ROLLBACK")
+                raise
+        except sqlite3.Error as error:
             raise StoreError(f"{self} cannot be written: {error}.") from error
-        try:
-            yield
-        except BaseException:
-            self._connection.execute("ROLLBACK")
-            raise
-        self._connection.execute("COMMIT")
 
     @contextmanager
     def driving(self) -> Iterator[None]:
