@@ -6,6 +6,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 
 import numpy as np
@@ -14,7 +15,7 @@ from scipy import stats
 
 import basq
 from basq import Sampler
-from basq.errors import StoreError
+from basq.errors import InputError, StoreError
 from basq.evaluation import store as store_module
 from basq.evaluation.call import Outcome
 from basq.evaluation.store import FORMAT, Calls, Store
@@ -343,6 +344,55 @@ def test_a_store_can_be_made_by_many_processes_at_once(path):
     for other in others:
         other.stdin.close()
     assert [other.wait() for other in others] == [0] * 6
+
+
+def test_processes_that_begin_a_run_at_once_begin_the_same_run(path):
+    script = (
+        "import sys, basq; sys.stdin.read(); "
+        f"s = basq.Sampler({{'a': (0, 1)}}, store={str(path)!r}, evaluations=([[0.5]], [1.0])); print(s.run.seed)"
+    )
+    pipe = subprocess.PIPE
+    others = [subprocess.Popen([sys.executable, "-c", script], stdin=pipe, stdout=pipe) for _ in range(6)]
+    time.sleep(4.0)  # all of them wait
+    for other in others:
+        other.stdin.close()
+    seeds = set()
+    for other in others:
+        with other.stdout as out:
+            seeds.add(out.read())
+    assert [other.wait() for other in others] == [0] * 6
+    assert len(seeds) == 1
+    with Store(path) as store:
+        assert store.counts()["done"] == 1
+
+
+def test_a_run_that_could_not_begin_can_be_begun(path, monkeypatch):
+    """Given values are there from the beginning or not at all."""
+    given = np.zeros((3, 2)), np.zeros(3)
+    with monkeypatch.context() as patch:
+        patch.setattr(Store, "finish", die)
+        with pytest.raises(Stop):
+            Sampler(PRIOR, store=path, evaluations=given, **OPTIONS)
+    sampler = Sampler(PRIOR, store=path, evaluations=given, **OPTIONS)
+    assert sampler.store.counts() == {"done": 3, "failed": 0, "pending": 0}
+
+
+def die(*_):
+    raise Stop
+
+
+def test_a_prior_that_cannot_be_written(path):
+    lock = threading.Lock()
+
+    def transform(cube):
+        with lock:
+            return 6.0 * cube - 3.0
+
+    options = {"prior_transform": transform, "n_dim": 2, "progress": False, **OPTIONS}
+    with pytest.raises(InputError, match=r"prior cannot be written into a store .*lock.*leave out store"):
+        basq.infer(gauss, store=path, **options)
+    assert not path.exists()
+    assert basq.infer(gauss, **options).n_evals == 56  # without a store nothing is written
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="nothing is read-only for root")

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from basq.errors import StoreError
+from basq.errors import InputError, StoreError
 from basq.evaluation.store import Store
 from basq.method import Method
 from basq.prior import Prior
@@ -23,10 +23,21 @@ WAY_OUT = (
 )
 
 
-def save(store: Store, prior: Prior, method: Method[Any], seed: int) -> None:
-    """Write into a new store what makes the problem, readable and as objects."""
+def pack(prior: Prior, method: Method[Any]) -> bytes:
+    """What makes the problem, as bytes for a store."""
     import cloudpickle
 
+    try:
+        return cloudpickle.dumps((prior, method))
+    except Exception as error:
+        raise InputError(
+            f"The prior cannot be written into a store ({type(error).__name__}: {error}). "
+            "Open files, locks and connections inside its functions, or leave out store."
+        ) from error
+
+
+def save(store: Store, prior: Prior, method: Method[Any], seed: int, objects: bytes) -> None:
+    """Write into a new store what makes the problem, readable and as objects."""
     store.set(
         basq=__version__,
         names=list(prior.names),
@@ -34,7 +45,7 @@ def save(store: Store, prior: Prior, method: Method[Any], seed: int) -> None:
         fingerprint=fingerprint(prior),
         method=repr(method),
         seed=str(seed),  # more digits than an SQLite integer
-        objects=cloudpickle.dumps((prior, method)),
+        objects=objects,
     )
 
 

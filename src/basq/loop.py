@@ -129,16 +129,18 @@ class Sampler:
                 f"max_evals={stopping.max_evals} leaves no call after the {len(given[0])} given evaluations."
             )
         u = space.to_standard(given[0]) if len(given[0]) else given[0]
+        objects = b"" if store is None else identity.pack(space, chosen)
         self.store = Store(store, space.n_dim)
-        if self.store.get("objects") is None:
-            number = _fresh_seed() if number is None else number
-            identity.save(self.store, space, chosen, number)
-            self._give(given, u)
-        else:
-            identity.check(self.store, space, chosen, number)
-            number = int(self.store.get("seed"))
-        if log_likelihood is not None:
-            identity.check_function(self.store, log_likelihood)
+        with self.store.transaction():  # whole, or not at all: another process may be about to do the same
+            if self.store.get("objects") is None:
+                number = _fresh_seed() if number is None else number
+                identity.save(self.store, space, chosen, number, objects)
+                self._give(given, u)
+            else:
+                identity.check(self.store, space, chosen, number)
+                number = int(self.store.get("seed"))
+            if log_likelihood is not None:
+                identity.check_function(self.store, log_likelihood)
         self.store.set(batch_size=size, max_evals=int(stopping.max_evals), dlogz=float(dlogz), on_error=on_error)
         self._begin(Run(space, chosen, stopping, size, number), on_error)
 

@@ -166,7 +166,7 @@ class Store:
         execute("PRAGMA synchronous = EXTRA")  # a committed call survives a crash of the machine
         if self._format() == (APPLICATION_ID, FORMAT):
             return  # nothing to write, so that it can be read also where it cannot be written
-        with self._transaction():
+        with self.transaction():
             application, version = self._format()  # as it is now: another process may just have made the file
             empty = not execute("SELECT 1 FROM sqlite_master").fetchone()
             if empty and n_dim is not None:
@@ -191,8 +191,12 @@ class Store:
         return application, version
 
     @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        """All or nothing, and durable at the end."""
+    def transaction(self) -> Iterator[None]:
+        """All or nothing, and durable at the end; one inside another is part of it."""
+        inside = self._connection.in_transaction
+        if inside:
+            yield
+            return
         try:
             self._connection.execute("BEGIN IMMEDIATE")
             try:
@@ -239,7 +243,7 @@ class Store:
 
     def set(self, **settings: Any) -> None:
         """Write settings, bytes or JSON."""
-        with self._transaction():
+        with self.transaction():
             for key, value in settings.items():
                 self._set(key, value)
 
@@ -252,7 +256,7 @@ class Store:
     def add(self, x: FloatArray, u: FloatArray, explores: BoolArray | bool, batch: int) -> IntArray:
         """Write calls that are to be made, before they are: their ids, (n,)."""
         flags = np.broadcast_to(explores, len(x))
-        with self._transaction():
+        with self.transaction():
             (last,) = self._connection.execute("SELECT max(id) FROM calls").fetchone()
             first = 0 if last is None else last + 1
             self._connection.executemany(
@@ -279,7 +283,7 @@ class Store:
             )
             for i, o in outcomes
         ]  # fmt: skip
-        with self._transaction():
+        with self.transaction():
             self._connection.executemany(
                 "UPDATE calls SET state = ?, log_likelihood = ?, noise = ?, extra = ?, error = coalesce(?, error), "
                 "traceback = coalesce(?, traceback), worker = ?, seconds = ?, finished = ?, attempt = attempt + 1 "
@@ -333,7 +337,7 @@ class Store:
 
     def learned(self, step: int, calls: Calls, record: dict[str, Any]) -> None:
         """Write that a step of the run has learned from these calls, and what came out."""
-        with self._transaction():
+        with self.transaction():
             try:
                 self._connection.execute(
                     "INSERT INTO steps VALUES (?, ?, ?)",
