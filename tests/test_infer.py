@@ -521,11 +521,19 @@ POINTS = np.zeros((3, 2))
     ],
     ids=lambda value: "" if isinstance(value, str) else "-".join(value),
 )
-def test_wrong_arguments_cost_no_call(options, text):
+def test_wrong_arguments_cost_no_call_and_no_file(options, text, tmp_path):
     counted = Counted()
     with pytest.raises(InputError, match=text):
-        infer(counted, BOX, **options)
+        infer(counted, BOX, **{"store": tmp_path / "run.sqlite", **options})
     assert not counted.points
+    assert not list(tmp_path.iterdir())
+
+
+def test_numbers_may_be_of_numpy():
+    options = {"batch_size": 8, "max_evals": 40, "seed": 7, "retries": 1}
+    plain = infer(lambda x: -x @ x, BOX, **options)
+    numpy = infer(lambda x: -x @ x, BOX, **{key: np.int64(value) for key, value in options.items()})
+    assert numpy.log_evidence == plain.log_evidence
 
 
 @pytest.mark.parametrize(

@@ -52,8 +52,9 @@ def as_seed(seed: Any) -> int | None:
     """One whole number that all randomness comes from; None if nothing was given."""
     if seed is None:
         return None
+    whole = is_number(seed, int | np.integer) and seed >= 0  # type: ignore[arg-type]
     try:
-        return int(seed) if is_number(seed, int) and seed >= 0 else int(np.random.default_rng(seed).integers(2**63))
+        return int(seed) if whole else int(np.random.default_rng(seed).integers(2**63))
     except (TypeError, ValueError) as error:
         raise InputError(f"seed={seed!r}: give a non-negative integer, a Generator, or None.") from error
 
@@ -64,6 +65,13 @@ def as_batch_size(batch_size: Any, method: Method[Any]) -> int:
         raise InputError(f"batch_size={batch_size!r}: give a positive whole number.")
     method.check(int(batch_size))
     return int(batch_size)
+
+
+def as_retries(retries: Any) -> int:
+    """How often a failed call is tried again."""
+    if not is_number(retries, int | np.integer) or retries < 0:  # type: ignore[arg-type]
+        raise InputError(f"retries={retries!r}: give how often a failed call is tried again, 0 or more.")
+    return int(retries)
 
 
 def as_evaluations(evaluations: Any, prior: Prior) -> Evaluations:

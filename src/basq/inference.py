@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from tqdm import tqdm
 
-from basq.arguments import as_space
+from basq.arguments import as_retries, as_space
 from basq.errors import InputError, StoreError
 from basq.evaluation.call import Call
 from basq.evaluation.crew import Crew, OnError
@@ -120,7 +120,7 @@ def infer(
     """
     if callback is not None and not callable(callback):
         raise InputError(f"callback={callback!r}: give a function that takes the state, or None.")
-    space = as_space(prior, prior_transform, n_dim)
+    space, tries = as_space(prior, prior_transform, n_dim), as_retries(retries)
     call = Call(log_likelihood, space.names, pass_dict=pass_dict, vectorized=vectorized)
     with ExitStack() as stack:
         crew = stack.enter_context(workers(call, pool, timeout))
@@ -136,7 +136,7 @@ def infer(
             crew,
             sampler.store,
             vectorized=vectorized,
-            retries=retries,
+            retries=tries,
             raises=on_error == "raise",
             interrupted=interrupt,
         )

@@ -6,11 +6,11 @@ from typing import Literal, Protocol
 
 import numpy as np
 
-from basq.errors import EvaluationError, InputError
+from basq.errors import EvaluationError
 from basq.evaluation.call import Outcome
 from basq.evaluation.store import Store
 from basq.evaluation.workers import Answer, Task, Workers
-from basq.types import FloatArray, IntArray, is_number
+from basq.types import FloatArray, IntArray
 
 OnError = Literal["record", "zero", "raise"]
 """What a failed call means: nothing is known there, the likelihood is zero there, or the run ends."""
@@ -61,10 +61,8 @@ class Crew:
         raises: bool,
         interrupted: Callable[[], bool],
     ) -> None:
-        if not (is_number(retries, int) and retries >= 0):
-            raise InputError(f"retries={retries!r}: give how often a failed call is tried again, 0 or more.")
         self._workers, self._store = workers, store
-        self._vectorized, self._retries, self._raises = vectorized, int(retries), raises
+        self._vectorized, self._retries, self._raises = vectorized, retries, raises
         self._interrupted = interrupted
         self._attempts: dict[int, int] = {}
         self._any_done = store.counts()["done"] > 0
