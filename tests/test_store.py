@@ -407,7 +407,8 @@ def test_a_store_that_cannot_be_written_can_be_read(path, plain):
         path.parent.chmod(0o700)
 
 
-def test_two_drivers_do_not_share_a_store(path):
+def test_two_drivers_do_not_share_a_store(path, monkeypatch):
+    monkeypatch.setattr("basq.loop.PATIENCE", 0.1)
     script = (
         f"import basq, sys, time\nsampler = basq.Sampler({{'a': (0, 1)}}, store={str(path)!r}, seed=1)\n"
         "with sampler.store.driving():\n    print('in', flush=True)\n    sys.stdin.read()\n"
@@ -417,9 +418,33 @@ def test_two_drivers_do_not_share_a_store(path):
         sampler = Sampler.open(path)
         with pytest.raises(StoreError, match="in use"):
             sampler.ask()
+        with pytest.raises(StoreError, match="in use"):
+            basq.infer(gauss, {"a": (0, 1)}, store=path, max_evals=999, progress=False)
+        assert sampler.store.get("max_evals") == 150  # what is refused changes nothing
         other.kill()  # the lock dies with its owner
         other.wait()
         assert len(sampler.ask()) == 16
+
+
+def test_processes_that_ask_at_once_wait_for_each_other(path):
+    sampler = Sampler(PRIOR, store=path, **OPTIONS)
+    batch = sampler.ask()
+    sampler.tell(batch, [gauss(x) for x in batch.x])
+    script = f"import basq; s = basq.Sampler.open({str(path)!r}); [s.ask(1) for _ in range(3)]"
+    others = [subprocess.Popen([sys.executable, "-c", script]) for _ in range(3)]
+    assert [other.wait() for other in others] == [0] * 3
+    assert len(np.unique(sampler.pending().x, axis=0)) == 9
+
+
+def test_the_lock_stays_where_the_store_is(tmp_path, monkeypatch):
+    """Scripts that run simulators change directories."""
+    monkeypatch.chdir(tmp_path)
+    sampler = Sampler(PRIOR, store="run.sqlite", **OPTIONS)
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir("elsewhere")
+    sampler.ask()
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["elsewhere", "run.sqlite", "run.sqlite.lock"]
+    assert not list((tmp_path / "elsewhere").iterdir())
 
 
 def test_a_step_of_another_process_is_learned_too(path):

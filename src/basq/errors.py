@@ -15,6 +15,10 @@ class StoreError(InputError):
     """A store cannot be used: missing, foreign, busy, or of another problem."""
 
 
+class StoreInUseError(StoreError):
+    """Another process chooses or evaluates the calls of a store."""
+
+
 class EvaluationError(BasqError, RuntimeError):
     """The user's likelihood failed or returned something that is not a log-likelihood.
 

@@ -3,6 +3,7 @@
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -20,10 +21,10 @@ from basq.arguments import (
     as_seed,
     as_space,
 )
-from basq.errors import EvaluationError, InputError
+from basq.errors import EvaluationError, InputError, StoreInUseError
 from basq.evaluation.call import Outcome
 from basq.evaluation.crew import ALL_FAILED, Crew, OnError
-from basq.evaluation.store import Calls, Store
+from basq.evaluation.store import PATIENCE, Calls, Store
 from basq.method import Batch, Method
 from basq.observations import Observations
 from basq.result import Failure, Result
@@ -129,6 +130,12 @@ class Sampler:
                 f"max_evals={stopping.max_evals} leaves no call after the {len(given[0])} given evaluations."
             )
         u = space.to_standard(given[0]) if len(given[0]) else given[0]
+        settings = {
+            "batch_size": size,
+            "max_evals": int(stopping.max_evals),
+            "dlogz": float(dlogz),
+            "on_error": on_error,
+        }
         objects = b"" if store is None else identity.pack(space, chosen)
         self.store = Store(store, space.n_dim)
         with self.store.transaction():  # whole, or not at all: another process may be about to do the same
@@ -136,12 +143,14 @@ class Sampler:
                 number = _fresh_seed() if number is None else number
                 identity.save(self.store, space, chosen, number, objects)
                 self._give(given, u)
+                self.store.set(**settings)
             else:
                 identity.check(self.store, space, chosen, number)
                 number = int(self.store.get("seed"))
             if log_likelihood is not None:
                 identity.check_function(self.store, log_likelihood)
-        self.store.set(batch_size=size, max_evals=int(stopping.max_evals), dlogz=float(dlogz), on_error=on_error)
+        with suppress(StoreInUseError), self.store.driving():  # otherwise they are those of the one who drives
+            self.store.set(**settings)
         self._begin(Run(space, chosen, stopping, size, number), on_error)
 
     @classmethod
@@ -189,7 +198,7 @@ class Sampler:
         """
         if n is not None and not (is_number(n, int | np.integer) and n >= 1):  # type: ignore[arg-type]
             raise InputError(f"ask({n!r}): give a positive whole number of points, or nothing.")
-        with self.store.driving():
+        with self.store.driving(PATIENCE):
             if self.store.extent()[0] - self._n_given >= self.run.design_size(self._n_given):
                 self.learn()
             return self.choose(None if n is None else int(n))

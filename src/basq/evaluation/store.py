@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from basq.errors import StoreError
+from basq.errors import StoreError, StoreInUseError
 from basq.evaluation.call import Outcome
 from basq.types import BoolArray, FloatArray, IntArray
 
@@ -134,6 +134,7 @@ class Store:
         if n_dim is None and (self.path is None or not self.path.exists()):
             raise StoreError(f"There is no store {str(path)!r}.")
         self._driving = False
+        self._lock_path = None if self.path is None else f"{self.path.resolve()}.lock"  # whatever the directory later
         try:
             self._connection = sqlite3.connect(self.path or ":memory:", isolation_level=None, timeout=PATIENCE)
         except sqlite3.Error as error:
@@ -210,21 +211,26 @@ class Store:
             raise StoreError(f"{self} cannot be written: {error}.") from error
 
     @contextmanager
-    def driving(self) -> Iterator[None]:
+    def driving(self, patience: float = 0.0) -> Iterator[None]:
         """Be the only one who chooses and evaluates calls; others may read and tell meanwhile.
 
         The lock is the operating system's and ends with the process, however that ends.
+
+        Parameters
+        ----------
+        patience : float
+            Seconds to wait for another one.
         """
-        if self.path is None or self._driving:
+        if self._lock_path is None or self._driving:
             yield
             return
-        lock = sqlite3.connect(f"{self.path}.lock", isolation_level=None, timeout=0.0)
+        lock = sqlite3.connect(self._lock_path, isolation_level=None, timeout=patience)
         try:
             lock.execute("PRAGMA journal_mode = OFF")  # nothing is ever written to it
             lock.execute("BEGIN EXCLUSIVE")
         except sqlite3.OperationalError as error:
             lock.close()
-            raise StoreError(f"{self} is in use: another process chooses or evaluates its calls.") from error
+            raise StoreInUseError(f"{self} is in use: another process chooses or evaluates its calls.") from error
         self._driving = True
         try:
             yield
