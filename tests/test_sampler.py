@@ -1,5 +1,7 @@
 """Ask and tell: the loop in the user's hands."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -44,6 +46,21 @@ def test_values_in_any_order_and_in_part(inferred):
         order = rng.permutation(len(batch))
         for part in np.array_split(order, 3):
             sampler.tell(batch.ids[part], [gauss(x) for x in batch.x[part]])
+    assert sampler.result().log_evidence == inferred.log_evidence
+
+
+def test_values_from_other_threads(inferred, tmp_path):
+    """As from the callbacks of an executor."""
+    sampler = Sampler(PRIOR, store=tmp_path / "run.sqlite", **OPTIONS)
+    with ThreadPoolExecutor(4) as pool:
+        while sampler.n_left:
+            batch = sampler.ask()
+            told = [
+                pool.submit(lambda i, x: sampler.tell(int(i), gauss(x)), *c)
+                for c in zip(batch.ids, batch.x, strict=True)
+            ]
+            for future in told:
+                future.result()
     assert sampler.result().log_evidence == inferred.log_evidence
 
 

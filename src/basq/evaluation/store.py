@@ -7,6 +7,7 @@ without a file keeps its store in memory.
 import json
 import os
 import sqlite3
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -134,9 +135,12 @@ class Store:
         if n_dim is None and (self.path is None or not self.path.exists()):
             raise StoreError(f"There is no store {str(path)!r}.")
         self._driving = False
+        self._writing = threading.RLock()  # values may be told from other threads
         self._lock_path = None if self.path is None else f"{self.path.resolve()}.lock"  # whatever the directory later
         try:
-            self._connection = sqlite3.connect(self.path or ":memory:", isolation_level=None, timeout=PATIENCE)
+            self._connection = sqlite3.connect(
+                self.path or ":memory:", isolation_level=None, timeout=PATIENCE, check_same_thread=False
+            )
         except sqlite3.Error as error:
             raise StoreError(f"{self} cannot be opened: {error}. Give the name of a file that can be made.") from error
         try:
@@ -194,21 +198,22 @@ class Store:
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """All or nothing, and durable at the end; one inside another is part of it."""
-        inside = self._connection.in_transaction
-        if inside:
-            yield
-            return
-        try:
-            self._connection.execute("BEGIN IMMEDIATE")
-            try:
+        with self._writing:
+            inside = self._connection.in_transaction
+            if inside:
                 yield
-                self._connection.execute("COMMIT")
-            except BaseException:
-                if self._connection.in_transaction:  # SQLite may have given it up itself
-                    self._connection.execute("ROLLBACK")
-                raise
-        except sqlite3.Error as error:
-            raise StoreError(f"{self} cannot be written: {error}.") from error
+                return
+            try:
+                self._connection.execute("BEGIN IMMEDIATE")
+                try:
+                    yield
+                    self._connection.execute("COMMIT")
+                except BaseException:
+                    if self._connection.in_transaction:  # SQLite may have given it up itself
+                        self._connection.execute("ROLLBACK")
+                    raise
+            except sqlite3.Error as error:
+                raise StoreError(f"{self} cannot be written: {error}.") from error
 
     @contextmanager
     def driving(self, patience: float = 0.0) -> Iterator[None]:
