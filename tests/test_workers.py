@@ -531,6 +531,22 @@ def test_a_driver_without_workers_does_not_wait_for_them(monkeypatch):
             crew.collect(60.0)
 
 
+def test_a_call_that_an_interrupted_run_would_try_again_is_tried_when_it_is_taken_up(tmp_path, plain):
+    def unlucky():
+        if len(list(marks.iterdir())) <= 2:
+            os.kill(os.getppid(), signal.SIGINT)
+            time.sleep(1.0)  # the driver waits for this call
+        breakdown()
+
+    path, marks = tmp_path / "run.sqlite", tmp_path / "marks"
+    marks.mkdir()
+    results = [infer(OnceThenFine(marks, unlucky), pool=1, retries=1, store=path) for _ in range(3)]
+    assert [r.message.startswith("Interrupted") for r in results] == [True, True, False]
+    result = results[-1]
+    assert result.failures == ()
+    assert result.log_evidence == plain.log_evidence
+
+
 def test_workers_end_with_a_killed_driver(tmp_path):
     path = tmp_path / "run.sqlite"
     script = SCRIPT.format(pool=2, seconds=600).replace(

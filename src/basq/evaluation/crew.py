@@ -115,7 +115,8 @@ class Crew:
         self._stopping = True
         self._withdraw()
         with contextlib.suppress(EvaluationError):
-            self.poll()
+            while answers := self._workers.collect(0.0):
+                self._take(answers)
 
     def _withdraw(self) -> None:
         """Take back the calls that no worker has begun."""
@@ -133,15 +134,18 @@ class Crew:
             for row, (i, outcome) in enumerate(zip(task.ids, outcomes, strict=True)):
                 self._attempts[i] += 1
                 tries = max(self._retries, LOST_RETRIES) if outcome.lost else self._retries
-                if outcome.log_likelihood is None and self._attempts[i] <= tries and not self._stopping:
+                if outcome.log_likelihood is None and self._attempts[i] <= tries:
                     again.append((i, outcome))
                     rows.append(row)
                 else:
                     final.append((i, outcome))
-            if rows:
+            if rows and not self._stopping:
                 tasks.append(Task(tuple(task.ids[r] for r in rows), task.x[rows]))
         if again:
             self._store.retry(again)
+        if self._stopping:  # whoever takes up the run tries them again
+            for i, _ in again:
+                self._attempts.pop(i)
         if final:
             self._store.finish(final)
             for i, _ in final:
