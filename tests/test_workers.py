@@ -481,6 +481,18 @@ def test_ctrl_c_returns_the_result_so_far(tmp_path, pool):
     assert count(path) == int(n_evals) >= 3  # the running calls came in
 
 
+def test_ctrl_c_begins_no_further_call():
+    points = []
+
+    def presses(x):
+        points.append(x)
+        if len(points) == 5:
+            os.kill(os.getpid(), signal.SIGINT)
+        return gauss(x)
+
+    assert infer(presses).n_evals == len(points) == 5
+
+
 @pytest.mark.parametrize("pool", [None, 2])
 def test_a_second_ctrl_c_leaves_at_once(tmp_path, pool):
     lines, path = interrupted(tmp_path, pool, 1.0, 2)

@@ -106,7 +106,7 @@ class Crew:
     def poll(self) -> int:
         """Take in what is there without waiting: the number of calls."""
         before = self.outstanding
-        while answers := self._workers.collect(0.0):
+        while not self._interrupted() and (answers := self._workers.collect(0.0)):
             self._take(answers)
         return before - self.outstanding
 
