@@ -606,6 +606,12 @@ def test_no_worker_waits_for_the_slowest_call_of_a_batch(tmp_path):
     assert result.n_evals == 48
 
 
+def test_every_step_of_an_asynchronous_run_is_shown():
+    seen = []
+    result = infer(gauss, pool=2, asynchronous=True, callback=lambda state: seen.append(state.history[-1].n_evals))
+    assert seen == [record.n_evals for record in result.history]
+
+
 @pytest.mark.parametrize("asynchronous", [False, True])
 def test_an_error_of_the_callback_loses_no_call(tmp_path, asynchronous):
     def noted(x):

@@ -45,7 +45,7 @@ def run(sampler: "Sampler", crew: Crew, *, asynchronous: bool = False) -> Iterat
     reserve = 1
     crew.start(sampler.pending())  # what an interrupted run has left
     while crew.finish(leave=crew.n_workers + reserve if asynchronous and sampler.n_left else 0):  # 11
-        if sampler.learn(enough=asynchronous and crew.outstanding > 0):  # 12-15
+        if sampler.learn():  # 12-15
             yield sampler.known  # 16
         if sampler.verdict.stop:  # 3
             return
@@ -308,20 +308,11 @@ class Sampler:
             return Verdict(self.n_left == 0, False, "Running: nothing has been modelled yet.")
         return self._state.verdict
 
-    def learn(self, *, enough: bool = False) -> bool:
-        """Algorithm 1, lines 12-16: learn from what was told since the last time; whether there was something.
-
-        Parameters
-        ----------
-        enough : bool
-            Only if a whole batch has come in since.
-        """
+    def learn(self) -> bool:
+        """Algorithm 1, lines 12-16: learn from what was told since the last time; whether there was something."""
         self._catch_up()
         news = self.store.news()
-        least = self.run.batch_size if enough else 1
-        if enough and self._state is None:
-            least = max(least, self.run.method.initial_size(self.run.prior.n_dim))
-        if len(news) < least:
+        if not len(news):
             return False
         self._seconds["evaluate"] = time.perf_counter() - self._asked
         state = self._after(news, self._seconds, self._info)
