@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -181,6 +182,20 @@ def test_a_killed_dask_worker_costs_one_call_which_is_run_again(plain, tmp_path,
     assert (tmp_path / "killed").exists()
     assert result.log_evidence == plain.log_evidence
     assert result.failures == ()
+
+
+@pytest.mark.filterwarnings("default")
+def test_workers_of_a_dask_cluster_may_come_later():
+    distributed = pytest.importorskip("distributed", reason="Dask is not installed (pip install basq[dask])")
+    options = {"n_workers": 0, "processes": False, "threads_per_worker": 2, "dashboard_address": None}
+    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
+        timer = threading.Timer(1.0, cluster.scale, [2])
+        timer.start()
+        result = infer(lambda x: np.array([gauss(row) for row in x]), pool=client, vectorized=True)
+        timer.join()
+    assert result.n_evals == 48
+    with pytest.raises(InputError, match=r"this Dask client has no connection \(it is closed\)"):
+        infer(gauss, pool=client)
 
 
 @pytest.mark.filterwarnings("default")

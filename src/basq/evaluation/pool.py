@@ -49,9 +49,9 @@ def _adapter(call: Call, pool: Any, timeout: float | None) -> Workers:
     if is_number(pool, int | np.integer):  # type: ignore[arg-type]
         return _processes(call, int(pool), timeout)
     if isinstance(pool, Executor):
-        return Futures(call, pool.submit, getattr(pool, "_max_workers", None) or 1, timeout)
+        return Futures(call, pool.submit, lambda: getattr(pool, "_max_workers", None) or 1, timeout)
     if _comes_from(pool, "distributed") and hasattr(pool, "get_executor"):
-        return Futures(call, pool.get_executor(pure=False).submit, sum(pool.nthreads().values()), timeout)
+        return _dask(call, pool, timeout)
     if pool == "ray" or (isinstance(pool, ModuleType) and pool.__name__ == "ray"):
         return _ray(call, timeout)
     if hasattr(pool, "map") and not isinstance(pool, type):
@@ -74,6 +74,12 @@ def _processes(call: Call, n: int, timeout: float | None) -> Workers:
     return Processes(call, n, timeout)
 
 
+def _dask(call: Call, client: Any, timeout: float | None) -> Workers:
+    if client.status != "running":
+        raise InputError(f"pool={client!r}: this Dask client has no connection (it is {client.status}).")
+    return Futures(call, client.get_executor(pure=False).submit, lambda: sum(client.nthreads().values()), timeout)
+
+
 def _ray(call: Call, timeout: float | None) -> Workers:
     try:
         import ray
@@ -86,7 +92,7 @@ def _ray(call: Call, timeout: float | None) -> Workers:
     def submit(_: Any, *args: Any) -> Any:
         return function.remote(*args).future()
 
-    return Futures(call, submit, max(int(ray.cluster_resources().get("CPU", 1)), 1), timeout)
+    return Futures(call, submit, lambda: int(ray.cluster_resources().get("CPU", 1)), timeout)
 
 
 class Here:
@@ -129,18 +135,23 @@ class Futures:
     call : Call
     submit : callable
         ``submit(function, *args)`` gives a future.
-    n_workers : int
+    count : callable
+        How many workers there are now: those of a cluster come and go, and may still be in its queue.
     timeout : float or None
     """
 
-    def __init__(self, call: Call, submit: Callable[..., Any], n_workers: int, timeout: float | None) -> None:
-        self.n_workers = n_workers
+    def __init__(self, call: Call, submit: Callable[..., Any], count: Callable[[], int], timeout: float | None) -> None:
+        self._count = count
         self._submit, self._timeout = submit, timeout
         self._call, self._payload = call, b""
         self._token = uuid.uuid4().hex
         self._tasks: dict[Future[Any], Task] = {}
         self._broken: EvaluationError | None = None
         worker.keep(self._token, call)
+
+    @property
+    def n_workers(self) -> int:
+        return max(self._count(), 1)
 
     def submit(self, task: Task) -> None:
         self._send(task, None)
