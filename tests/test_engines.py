@@ -199,6 +199,28 @@ def test_workers_of_a_dask_cluster_may_come_later():
 
 
 @pytest.mark.filterwarnings("default")
+def test_ctrl_c_waits_for_the_calls_that_run_on_a_cluster(tmp_path):
+    distributed = pytest.importorskip("distributed", reason="Dask is not installed (pip install basq[dask])")
+    ended = []
+
+    def presses(x):
+        (tmp_path / f"{x[0]}").touch()
+        if len(list(tmp_path.iterdir())) == 8:
+            os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.8)
+        ended.append(x)
+        return gauss(x)
+
+    options = {"n_workers": 1, "processes": False, "threads_per_worker": 2, "dashboard_address": None}
+    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
+        result = infer(presses, pool=client)
+        assert result.message.startswith("Interrupted")
+        assert 7 <= result.n_evals <= 12  # those that ran, perhaps those that were about to
+        time.sleep(1.0)
+        assert len(ended) == result.n_evals
+
+
+@pytest.mark.filterwarnings("default")
 @pytest.mark.parametrize("pool", [processes, standard_pool])
 def test_a_pool_that_does_not_survive_its_worker_is_an_error_not_a_wait(pool, tmp_path):
     def dies(x):

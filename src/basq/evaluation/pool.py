@@ -49,7 +49,7 @@ def _adapter(call: Call, pool: Any, timeout: float | None) -> Workers:
     if is_number(pool, int | np.integer):  # type: ignore[arg-type]
         return _processes(call, int(pool), timeout)
     if isinstance(pool, Executor):
-        return Futures(call, pool.submit, lambda: getattr(pool, "_max_workers", None) or 1, timeout)
+        return Futures(call, pool.submit, lambda: getattr(pool, "_max_workers", None) or 1, timeout, tells=True)
     if _comes_from(pool, "distributed") and hasattr(pool, "get_executor"):
         return _dask(call, pool, timeout)
     if pool == "ray" or (isinstance(pool, ModuleType) and pool.__name__ == "ray"):
@@ -138,10 +138,20 @@ class Futures:
     count : callable
         How many workers there are now: those of a cluster come and go, and may still be in its queue.
     timeout : float or None
+    tells : bool
+        Whether a future refuses to be cancelled once its call has begun, as those of the standard library do.
     """
 
-    def __init__(self, call: Call, submit: Callable[..., Any], count: Callable[[], int], timeout: float | None) -> None:
-        self._count = count
+    def __init__(
+        self,
+        call: Call,
+        submit: Callable[..., Any],
+        count: Callable[[], int],
+        timeout: float | None,
+        *,
+        tells: bool = False,
+    ) -> None:
+        self._count, self._tells = count, tells
         self._submit, self._timeout = submit, timeout
         self._call, self._payload = call, b""
         self._token = uuid.uuid4().hex
@@ -178,10 +188,13 @@ class Futures:
         return answers
 
     def cancel(self) -> list[Task]:
-        return [self._tasks.pop(future) for future in list(self._tasks) if future.cancel()]
+        begun = 0 if self._tells else self.n_workers  # for all that can be known the oldest ones
+        waiting = [future for future in self._tasks if not future.done()][begun:]
+        return [self._tasks.pop(future) for future in waiting if future.cancel()]
 
     def close(self) -> None:
-        self.cancel()
+        for future in self._tasks:
+            future.cancel()
         self._tasks.clear()
         worker.forget(self._token)
 
