@@ -460,7 +460,7 @@ def interrupted(tmp_path, pool, seconds, n_interrupts):
                 pass
             os.killpg(process.pid, signal.SIGINT)
         out, _ = process.communicate(timeout=60)
-    lines = [line for line in out.splitlines() if line != "call"]
+    lines = [line for line in out.splitlines() if line.startswith(("left", "result"))]
     return lines, path
 
 
@@ -479,6 +479,19 @@ def test_ctrl_c_returns_the_result_so_far(tmp_path, pool):
     assert word == "result"
     assert message.startswith("Interrupted: ")
     assert count(path) == int(n_evals) >= 3  # the running calls came in
+
+
+def test_ctrl_c_that_reaches_the_workers_of_a_given_pool_returns_the_result_so_far(tmp_path):
+    """On a terminal it reaches all processes."""
+    spawn = "__import__('multiprocessing').get_context('spawn')"
+    pool = f"__import__('concurrent.futures').futures.ProcessPoolExecutor(2, mp_context={spawn})"
+    (line,), path = interrupted(tmp_path, pool, 0.5, 1)
+    word, n_evals, message = line.split(maxsplit=2)
+    assert word == "result"
+    assert message.startswith("Interrupted: ")
+    assert count(path) == int(n_evals) >= 3
+    with Store(path) as store:
+        assert store.counts()["failed"] == 0
 
 
 def test_ctrl_c_begins_no_further_call():

@@ -100,7 +100,12 @@ class Crew:
             if self._interrupted() and not self._stopping:
                 self._stopping, leave = True, 0
                 self._withdraw()
-            self._take(self._workers.collect(POLL))
+            try:
+                self._take(self._workers.collect(POLL))
+            except EvaluationError:
+                if not self._interrupted() or self._raises:
+                    raise
+                break  # workers that the interrupt has reached, too: their calls stay pending
         return not self._interrupted()
 
     def poll(self) -> int:

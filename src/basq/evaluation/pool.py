@@ -5,7 +5,7 @@ import time
 import uuid
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
 from contextlib import contextmanager
 from functools import partial
 from types import ModuleType
@@ -208,16 +208,16 @@ class Futures:
     def _answer(self, future: Future[Any]) -> Answer | None:
         """Read a finished future; None if its worker had to be sent the function first."""
         task = self._tasks.pop(future)
-        try:
-            outcomes = future.result()
-        except BrokenExecutor as error:
+        error = CancelledError("cancelled by the pool") if future.cancelled() else future.exception()
+        if isinstance(error, BrokenExecutor):
             raise EvaluationError(
                 f"A worker of the given pool died and took the pool with it ({type(error).__name__}: {error}). Worker "
                 "processes that survive this come with a number, such as pool=8."
             ) from error
-        except Exception as error:
+        if error is not None:  # a KeyboardInterrupt too: Ctrl-C reaches the processes of a local pool itself
             message = f"The call at {task.where} was lost by the given pool: {type(error).__name__}: {error}"
             return task, [Outcome.failed(message, lost=True)] * len(task.x)
+        outcomes = future.result()
         if outcomes is None:
             self._payload = self._payload or worker.pack(self._call)
             self._send(task, self._payload)
