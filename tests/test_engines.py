@@ -9,6 +9,7 @@ import sys
 import textwrap
 import threading
 import time
+import uuid
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +20,8 @@ import pytest
 
 import basq
 from basq.errors import EvaluationError, InputError
+from basq.evaluation import worker
+from basq.evaluation.call import Call
 from basq.evaluation.store import Store
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers elsewhere cannot import the tests
@@ -272,6 +275,21 @@ def test_pools_that_cannot_be_used_say_so():
 
     with pytest.raises(EvaluationError, match="gave no answer for 1 of its calls"):
         infer(gauss, pool=Forgetful())
+
+
+def test_workers_that_live_on_keep_no_process_of_an_earlier_run():
+    with ThreadPoolExecutor(1) as pool:  # as far as children are concerned, a worker elsewhere is such a thread
+        for _ in range(3):
+            outcomes = pool.submit(elsewhere, cloudpickle.dumps(Call(gauss, ("a",)))).result()
+            assert outcomes[0].error is None
+        children = [child for _, child in worker._CHILDREN.values()]
+    assert len(children) == 1
+    worker.forget(next(iter(worker._CHILDREN.values()))[0])
+    assert not worker._CHILDREN
+
+
+def elsewhere(payload):
+    return worker.remote(uuid.uuid4().hex, payload, np.zeros((1, 1)), 10.0)
 
 
 class Breaking(Executor):

@@ -114,8 +114,11 @@ def _end_with_driver() -> None:
 
 _CALLS: dict[str, Call | Unloadable] = {}
 """Functions known in this process, by token."""
-_CHILDREN: dict[tuple[str, int], Any] = {}
-"""Child processes that evaluate calls with a time limit, by token and thread."""
+_CHILDREN: dict[int, tuple[str, Any]] = {}
+"""Child processes that evaluate calls with a time limit, by thread, with the token of the function they know.
+
+A thread has one, so that runs which follow each other on workers that live on do not leave theirs behind.
+"""
 
 
 def keep(token: str, call: Call) -> None:
@@ -126,8 +129,8 @@ def keep(token: str, call: Call) -> None:
 def forget(token: str) -> None:
     """Drop a function from this process, and the children that evaluate it."""
     _CALLS.pop(token, None)
-    for key in [k for k in _CHILDREN if k[0] == token]:
-        _CHILDREN.pop(key).kill()
+    for thread in [t for t, (known, _) in list(_CHILDREN.items()) if known == token]:
+        _CHILDREN.pop(thread)[1].kill()
 
 
 def remote(token: str, payload: bytes | None, x: FloatArray, timeout: float | None) -> list[Outcome] | None:
@@ -145,9 +148,14 @@ def _limited(token: str, payload: bytes | None, x: FloatArray, timeout: float) -
     """Evaluate in a child of this worker, which can be killed when its time is over."""
     from basq.evaluation.processes import Child  # which imports this module
 
-    key = token, threading.get_ident()
-    if key not in _CHILDREN or not _CHILDREN[key].alive:
+    thread = threading.get_ident()
+    known, child = _CHILDREN.get(thread, ("", None))
+    if known != token or not child.alive:
         if payload is None:
             return None
-        _CHILDREN[key] = Child(payload)
-    return _CHILDREN[key].evaluate(x, timeout)
+        if child is not None:
+            child.kill()
+        child = Child(payload)
+        _CHILDREN[thread] = token, child
+    outcomes: list[Outcome] = child.evaluate(x, timeout)
+    return outcomes
