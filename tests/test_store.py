@@ -1,6 +1,7 @@
 """The store: durable, resumable, readable by others, and loyal to its problem."""
 
 import functools
+import gc
 import json
 import os
 import sqlite3
@@ -405,6 +406,13 @@ def test_a_store_that_cannot_be_written_can_be_read(path, plain):
         assert infer(evaluations=path, max_evals=64).n_evals == 64
     finally:
         path.parent.chmod(0o700)
+
+
+def test_a_sampler_that_is_dropped_closes_its_store(path):
+    connection = Sampler(PRIOR, store=path, **OPTIONS).store._connection
+    gc.collect()
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        connection.execute("SELECT 1")
 
 
 def test_two_drivers_do_not_share_a_store(path, monkeypatch):

@@ -9,6 +9,7 @@ import os
 import sqlite3
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -143,6 +144,7 @@ class Store:
             )
         except sqlite3.Error as error:
             raise StoreError(f"{self} cannot be opened: {error}. Give the name of a file that can be made.") from error
+        weakref.finalize(self, self._connection.close)  # whoever drops a store or a sampler need not close it
         try:
             self._prepare(n_dim)
         except sqlite3.DatabaseError as error:
