@@ -92,7 +92,11 @@ def dask_client():
         for process in started:
             process.terminate()
         for process in started:
-            process.wait()
+            try:
+                process.wait(10.0)
+            except subprocess.TimeoutExpired:  # a nanny that was just replacing its worker may never end
+                process.kill()
+                process.wait()
 
 
 @contextmanager
