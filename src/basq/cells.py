@@ -13,7 +13,7 @@ from scipy.special import logsumexp
 
 from basq.gaussians import Measure
 from basq.observations import Observations
-from basq.quadrature.importance import Estimate, estimate
+from basq.quadrature.importance import SETTLED_VAR, Estimate, estimate
 from basq.quadrature.smc import Population, follow, temper
 from basq.surrogate.log_model import LogModel
 from basq.surrogate.reference import Reference
@@ -89,6 +89,8 @@ class Plan:
         Posterior samples of the last model, where this cell had one.
     rescue : bool
         Also try other hyperparameters.
+    settled : bool
+        The last model was sure of its integral.
     """
 
     gate: Reference
@@ -96,6 +98,7 @@ class Plan:
     warm: LogModel | None
     population: Population | None
     rescue: bool
+    settled: bool = False
 
 
 @dataclass(frozen=True)
@@ -158,7 +161,7 @@ class Cell:
         reference = plan.reference or Reference.first(own.u, own.log_values + log_measure)
         model = LogModel.fit(own, log_measure, reference, plan.warm, rescue=plan.rescue)
         population = None
-        if plan.population is not None and plan.warm is not None and not plan.rescue:
+        if plan.settled and plan.population is not None and plan.warm is not None and not plan.rescue:
             population = follow(plan.population, plan.warm, model, measure, rng)
         population = population or temper(model, measure, N_PARTICLES, rng)
         error = MONTE_CARLO if population.beta >= 1.0 else np.inf
@@ -204,7 +207,8 @@ def _continued(cell: Cell, *, alone: bool, rescue: bool) -> Plan:
     gate = own if cell.resolved else cell.gate
     if cell.lost:
         return Plan(gate, None if alone else gate, None, cell.population, True)
-    return Plan(gate, own, cell.model, cell.population, rescue or cell.unhealthy)
+    settled = cell.estimate.surrogate_var < SETTLED_VAR
+    return Plan(gate, own, cell.model, cell.population, rescue or cell.unhealthy, settled)
 
 
 def split(u: FloatArray) -> tuple[Reference, Reference] | None:

@@ -29,7 +29,8 @@ class Interrupt:
         try:
             yield interrupt
         finally:
-            signal.signal(signal.SIGINT, before)
+            # None: the handler was not installed from Python, and cannot be put back from here
+            signal.signal(signal.SIGINT, signal.default_int_handler if before is None else before)
 
     def _press(self, number: int, frame: FrameType | None) -> None:
         if self._pressed:

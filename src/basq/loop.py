@@ -45,7 +45,7 @@ def run(sampler: "Sampler", crew: Crew, *, asynchronous: bool = False) -> Iterat
     reserve = 1
     crew.start(sampler.pending())  # what an interrupted run has left
     while crew.finish(leave=crew.n_workers + reserve if asynchronous and sampler.n_left else 0):  # 11
-        if sampler.learn():  # 12-15
+        if sampler.learn(at_least=sampler.enough if asynchronous and crew.outstanding else 1):  # 12-15
             yield sampler.known  # 16
         if sampler.verdict.stop:  # 3
             return
@@ -297,6 +297,12 @@ class Sampler:
         return self._state
 
     @property
+    def enough(self) -> int:
+        """Calls that make a step worth its audit: a batch, or at first what a model needs."""
+        least = self.run.method.initial_size(self.run.prior.n_dim) if self._state is None else 1
+        return max(self.run.batch_size, least)
+
+    @property
     def n_left(self) -> int:
         """Calls left of the budget."""
         return max(self.run.stopping.max_evals - self.store.extent()[0], 0)
@@ -308,11 +314,11 @@ class Sampler:
             return Verdict(self.n_left == 0, False, "Running: nothing has been modelled yet.")
         return self._state.verdict
 
-    def learn(self) -> bool:
-        """Algorithm 1, lines 12-16: learn from what was told since the last time; whether there was something."""
+    def learn(self, *, at_least: int = 1) -> bool:
+        """Algorithm 1, lines 12-16: learn from what was told since the last time, if it is so much; whether it was."""
         self._catch_up()
         news = self.store.news()
-        if not len(news):
+        if len(news) < at_least:
             return False
         self._seconds["evaluate"] = time.perf_counter() - self._asked
         state = self._after(news, self._seconds, self._info)

@@ -18,6 +18,8 @@ from basq.errors import InputError
 from basq.evaluation.call import Call, Outcome
 from basq.types import FloatArray
 
+MOST_KEPT = 16
+"""Functions that a worker remembers; one that is forgotten too early is sent again."""
 ORPHAN_CHECK = 1.0
 """Seconds between two looks at whether the driver still lives."""
 
@@ -140,6 +142,8 @@ def remote(token: str, payload: bytes | None, x: FloatArray, timeout: float | No
     if token not in _CALLS:
         if payload is None:
             return None
+        while len(_CALLS) >= MOST_KEPT:  # of runs that are over, on a worker that lives on
+            _CALLS.pop(next(iter(_CALLS)))
         _CALLS[token] = unpack(payload)
     return attempt(_CALLS[token], x)
 

@@ -20,7 +20,7 @@ from basq.types import BoolArray, FloatArray
 
 NOISE = 1e-2
 """Noise sd of the standardised compressed values."""
-GROWTH = 1.25
+GROWTH = 1.5
 """Growth of the number of points after which hyperparameters are looked for again: this process only points the way."""
 NEIGHBOUR = 1.2
 """A point is outside the bulk if farther from it than this times the bulk's own largest nearest-neighbour distances."""

@@ -34,6 +34,9 @@ MIN_ACCEPTANCE = 0.2
 SKETCH = 256
 """Data that a proposal's variance is conditioned on; all of them up to this number."""
 
+MAX_PAIRED = 300
+"""Data up to which the mixture sampler is considered: its acceptance has collapsed long before."""
+
 DEFENSIVE = 0.01
 """Share of f in the UB and optimal proposals: without it the weights have infinite variance, from the data and from
 where the surrogate vanishes."""
@@ -178,7 +181,9 @@ def _draw_uncertain(
     known beforehand, is worth it; else prior draws are resampled, which cannot collapse.
     """
     gp = target.surrogate.gp
-    sparse = PositiveMixture.of(gp, measure, n) if target.uses_process and is_rbf(gp.kernel) else None
+    sparse = None
+    if target.uses_process and is_rbf(gp.kernel) and len(gp.x) <= MAX_PAIRED:
+        sparse = PositiveMixture.of(gp, measure, n)
     acceptance = sparse.acceptance if sparse else float("nan")
     if sparse and acceptance >= MIN_ACCEPTANCE:
         total = sparse.total

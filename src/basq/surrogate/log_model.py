@@ -24,6 +24,8 @@ PENALTY_SLOPE, PENALTY_FROM = 1.5, 2.0
 """Pessimism: nats taken off per nat of sd beyond this sd (both in scaled nats)."""
 BONUS_CAP = 2.0
 """Largest sd (in nats) whose C/2 is believed: a larger one says only that nothing is known."""
+FIRST_STEPS, NEXT_STEPS = 30, 8
+"""Most steps of the search for hyperparameters: at first, and from those of the last batch."""
 LABEL_NOISE = 0.1
 """Noise sd of the ±1 labels that mark zero likelihood."""
 
@@ -113,7 +115,8 @@ class LogModel:
         start = TrendKernel.start(reference.axes)
         if previous is not None:
             start = start.with_theta(previous.gp.kernel.theta)
-        others = [_scaled_start(start, z[finite], y)] if previous is None or rescue else []
+        afresh = previous is None or rescue
+        others = [_scaled_start(start, z[finite], y)] if afresh else []
         gp = fit(
             z[finite],
             y,
@@ -122,7 +125,7 @@ class LogModel:
             known_noise=noise,
             hyperprior=start.hyperprior(),
             other_starts=others,
-            max_steps=30,
+            max_steps=FIRST_STEPS if afresh else NEXT_STEPS,
         )
         return cls(gp, reference, scale, None if finite.all() else _fit_labels(z, finite))
 
