@@ -1,0 +1,57 @@
+"""The evidence of a log-model by importance sampling."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from basq.gaussians import GaussianMixture
+from basq.observations import Observations
+from basq.quadrature.importance import estimate
+from basq.quadrature.smc import temper
+from basq.surrogate.log_model import LogModel
+from basq.surrogate.reference import Reference
+
+PRIOR = GaussianMixture.standard(3)
+
+
+@pytest.fixture(scope="module")
+def model():
+    """A surrogate of a Gaussian log-likelihood with a bend, sure enough of itself for more draws to matter."""
+    rng = np.random.default_rng(0)
+    u = np.concatenate([rng.standard_normal((60, 3)), 0.5 + 0.4 * rng.standard_normal((60, 3))])
+    values = -0.5 * ((u - 0.5) ** 2).sum(axis=1) / 0.09 - 0.3 * np.sin(3.0 * u[:, 0])
+    nothing = np.zeros(len(u))
+    seen = Observations(u, u, values, nothing, nothing, nothing.astype(bool), nothing.astype(np.intp))
+    reference = Reference.of(0.5 + 0.3 * rng.standard_normal((500, 3)))
+    return LogModel.fit(seen, PRIOR.log_pdf(u), reference, None)
+
+
+def test_further_draws_agree_with_many_full_ones(model):
+    points = temper(model, PRIOR, 1000, np.random.default_rng(1)).u
+    reference = estimate(model, PRIOR, points, 100_000, np.random.default_rng(2))
+    errors, claimed = [], []
+    for seed in range(30):
+        few = estimate(model, PRIOR, points, 500, np.random.default_rng(seed))
+        more = estimate(model, PRIOR, points, 500, np.random.default_rng(seed), error=0.005, most=20_000)
+        assert more.monte_carlo < few.monte_carlo
+        np.testing.assert_array_equal(more.u, few.u)  # the posterior's draws stay
+        errors.append((few.log_mean - reference.log_mean, more.log_mean - reference.log_mean))
+        claimed.append((few.monte_carlo, more.monte_carlo))
+    z = np.array(errors) / np.hypot(claimed, reference.monte_carlo)
+    assert 0.5 < np.sqrt(np.mean(z[:, 0] ** 2)) < 1.6
+    assert 0.5 < np.sqrt(np.mean(z[:, 1] ** 2)) < 1.6
+    rms = np.sqrt(np.mean(np.square(errors), axis=0))
+    assert rms[1] < 0.5 * rms[0]
+
+
+def test_the_evidence_is_that_of_the_function(model):
+    points = temper(model, PRIOR, 1000, np.random.default_rng(1)).u
+    found = estimate(model, PRIOR, points, 4000, np.random.default_rng(2), error=0.01, most=20_000)
+    rng = np.random.default_rng(3)
+    law = stats.multivariate_normal(np.full(3, 0.5 / 1.09), 0.09 / 1.09 * np.eye(3))
+    x = law.rvs(400_000, random_state=rng)
+    normal = stats.multivariate_normal(np.full(3, 0.5), 1.09 * np.eye(3)).logpdf(np.zeros(3)) + 1.5 * np.log(
+        2 * np.pi * 0.09
+    )
+    truth = normal + np.log(np.mean(np.exp(-0.3 * np.sin(3.0 * x[:, 0]))))
+    assert abs(found.log_mean - truth) < 0.05
