@@ -14,10 +14,10 @@ PYTHONS := $(PYTHON)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types format bench-paper bench-engine bench-ablation bench-workers clean
+.PHONY: help demo test lint types format bench-paper bench-engine bench-ablation bench-workers bench-overhead guard clean
 
 help: ## List the targets
-	@grep -E '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
+	@grep -E '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
 
 demo: $(VENV)/.installed ## Run the demonstration
 	$(BIN)/basq demo
@@ -46,6 +46,12 @@ bench-engine: $(VENV)/.installed ## Measure the default engine on many families
 
 bench-workers: $(VENV)/.installed ## Measure how busy workers are kept, and what the evaluation layer costs
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.workers $(ARGS)
+
+bench-overhead: $(VENV)/.installed ## Measure what the tool itself costs, against the machine's floor
+	$(BIN)/python -m benchmarks.overhead $(ARGS)
+
+guard: $(VENV)/.installed ## Fail if a batch costs far more than it should on this machine
+	$(BIN)/python -m benchmarks.overhead --guard
 
 bench-ablation: $(VENV)/.installed ## Measure what each part of the default engine earns
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.engine_ablation $(ARGS)

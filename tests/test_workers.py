@@ -644,6 +644,22 @@ def test_an_error_of_the_callback_loses_no_call(tmp_path, asynchronous):
     assert count(path) == len(caught.value.observations) == n_done
 
 
+def test_values_reach_the_disk_while_the_driver_is_busy(tmp_path):
+    path, seen = tmp_path / "run.sqlite", []
+
+    def slow(x):
+        time.sleep(0.3)
+        return gauss(x)
+
+    def busy(state):
+        before = count(path)
+        time.sleep(1.0)
+        seen.append(count(path) - before)
+
+    infer(slow, pool=2, asynchronous=True, store=path, callback=busy, max_evals=40)
+    assert max(seen) >= 1  # those that were running
+
+
 def test_an_asynchronous_run_can_be_resumed(tmp_path):
     path = tmp_path / "run.sqlite"
     infer(gauss, pool=2, asynchronous=True, store=path, max_evals=40)

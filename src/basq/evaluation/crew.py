@@ -2,12 +2,14 @@
 
 import contextlib
 from collections.abc import Callable
+from pathlib import Path
 from typing import Literal, Protocol
 
 import numpy as np
 
 from basq.errors import EvaluationError
 from basq.evaluation.call import Outcome
+from basq.evaluation.processes import Processes
 from basq.evaluation.store import Store
 from basq.evaluation.workers import Answer, Task, Workers
 from basq.types import FloatArray, IntArray
@@ -32,6 +34,23 @@ class Pending(Protocol):
     def x(self) -> FloatArray: ...
 
     def __len__(self) -> int: ...
+
+
+class Journal:
+    """Writes values where they arrive, in the thread of the workers: on disk also while the driver thinks.
+
+    The driver writes them again, which changes nothing.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._store: Store | None = None  # a connection of the thread's own
+
+    def __call__(self, task: Task, outcomes: list[Outcome]) -> None:
+        done = [(i, o) for i, o in zip(task.ids, outcomes, strict=True) if o.log_likelihood is not None]
+        if done:
+            self._store = self._store or Store(self._path)
+            self._store.finish(done)
 
 
 class Crew:
@@ -62,6 +81,8 @@ class Crew:
         interrupted: Callable[[], bool],
     ) -> None:
         self._workers, self._store = workers, store
+        if isinstance(workers, Processes) and store.path is not None:
+            workers.journal = Journal(store.path)
         self._vectorized, self._retries, self._raises = vectorized, retries, raises
         self._interrupted = interrupted
         self._attempts: dict[int, int] = {}

@@ -7,7 +7,7 @@ import signal
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from multiprocessing.connection import wait
 from typing import Any
@@ -152,10 +152,16 @@ class Processes:
     n_workers : int
     timeout : float or None
         Seconds that a task may take.
+
+    Attributes
+    ----------
+    journal : callable or None
+        Told of every answer at once, in the pool's thread.
     """
 
     def __init__(self, call: Call, n_workers: int, timeout: float | None) -> None:
         self.n_workers = n_workers
+        self.journal: Callable[[Task, list[Outcome]], None] | None = None
         self._payload, self._timeout = pack(call), timeout
         self._tasks: deque[Task] = deque()
         self._answers: queue.SimpleQueue[Answer | Exception] = queue.SimpleQueue()
@@ -253,6 +259,8 @@ class Processes:
     def _report(self, child: Child, outcomes: list[Outcome] | None) -> None:
         if outcomes is not None:
             assert child.task is not None
+            if self.journal is not None:
+                self.journal(child.task, outcomes)
             self._answers.put((child.task, outcomes))
             child.task = None
             child.deadline = float("inf")
