@@ -154,7 +154,12 @@ class Stationary:
         return lambda x: (self(x, data).T, self.diagonal(x))  # the layout in which triangular systems are solved
 
     def weighted_sum(self, data: FloatArray, weights: FloatArray) -> Callable[[FloatArray], FloatArray]:
-        return lambda x: self(x, data) @ weights
+        def evaluate(x: FloatArray) -> FloatArray:
+            # a few blocks at a time: the whole matrix would take longer to be allocated than to be used
+            parts = [self(x[rows], data) @ weights for rows in row_blocks(len(x), max(len(data) // 16, 1))]
+            return np.concatenate(parts) if parts else np.empty(0)
+
+        return evaluate
 
     def prepared(self, x: FloatArray) -> Self:
         return self
