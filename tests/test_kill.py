@@ -43,10 +43,11 @@ def gauss(x):
 
 def done(path):
     """The points in the store that have values."""
-    if not path.exists():
+    try:
+        with Store(path) as store:
+            return [tuple(x) for x in store.done().x.tolist()]
+    except basq.StoreError:  # killed before there was a run in it
         return []
-    with Store(path) as store:
-        return [tuple(x) for x in store.done().x.tolist()]
 
 
 def begun(log):

@@ -1,4 +1,4 @@
-"""Sequential Monte Carlo: from the prior to the posterior, and from one surrogate to the next."""
+"""Sequential Monte Carlo: from the prior to the posterior."""
 
 from dataclasses import dataclass
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from basq.gaussians import GaussianMixture
-from basq.quadrature.smc import MAX_AGE, Population, follow, temper
+from basq.quadrature.smc import temper
 
 PRIOR = GaussianMixture.standard(3)
 
@@ -41,34 +41,9 @@ class Gaussian:
 def test_from_the_prior_to_the_posterior(width):
     model = Gaussian(1.0, width)
     found = temper(model, PRIOR, 2000, np.random.default_rng(0))
-    assert (found.beta, found.age) == (1.0, 0)
+    assert found.beta == 1.0
     model.check(found)
 
 
 def test_what_the_surrogate_cannot_resolve_stays_tempered():
     assert temper(Gaussian(1.0, 0.01, sd=100.0), PRIOR, 500, np.random.default_rng(0)).beta < 1.0
-
-
-def test_samples_follow_a_surrogate_that_changes_little():
-    before, after = Gaussian(1.0, 0.1), Gaussian(1.03, 0.11)
-    first = temper(before, PRIOR, 2000, np.random.default_rng(0))
-    found = follow(first, before, after, PRIOR, np.random.default_rng(1))
-    assert found.age == 1
-    after.check(found)
-
-
-@pytest.mark.parametrize(
-    "after", [Gaussian(2.0, 0.1), Gaussian(1.0, 0.01), Gaussian(1.0, 0.1, sd=10.0)], ids=["moved", "sharper", "unsure"]
-)
-def test_samples_do_not_follow_far_or_into_the_unknown(after):
-    before = Gaussian(1.0, 0.1)
-    first = temper(before, PRIOR, 1000, np.random.default_rng(0))
-    assert follow(first, before, after, PRIOR, np.random.default_rng(1)) is None
-
-
-def test_samples_start_afresh_in_the_end():
-    model = Gaussian(1.0, 0.1)
-    u = temper(model, PRIOR, 1000, np.random.default_rng(0)).u
-    assert follow(Population(u, 1.0, MAX_AGE - 1), model, model, PRIOR, np.random.default_rng(1)) is not None
-    assert follow(Population(u, 1.0, MAX_AGE), model, model, PRIOR, np.random.default_rng(1)) is None
-    assert follow(Population(u, 0.5, 0), model, model, PRIOR, np.random.default_rng(1)) is None

@@ -415,6 +415,13 @@ def test_a_sampler_that_is_dropped_closes_its_store(path):
         connection.execute("SELECT 1")
 
 
+def test_a_file_that_was_only_begun_holds_no_run_and_can_be_used(path, plain):
+    path.touch()  # a driver that was killed at once
+    with pytest.raises(StoreError, match="holds no run yet"):
+        Sampler.open(path)
+    assert infer(store=path).log_evidence == plain.log_evidence
+
+
 def test_two_drivers_do_not_share_a_store(path, monkeypatch):
     monkeypatch.setattr("basq.loop.PATIENCE", 0.1)
     script = (

@@ -13,8 +13,8 @@ from scipy.special import logsumexp
 
 from basq.gaussians import Measure
 from basq.observations import Observations
-from basq.quadrature.importance import SETTLED_VAR, Estimate, estimate
-from basq.quadrature.smc import Population, follow, temper
+from basq.quadrature.importance import Estimate, estimate
+from basq.quadrature.smc import Population, temper
 from basq.surrogate.log_model import LogModel
 from basq.surrogate.reference import Reference
 from basq.types import BoolArray, FloatArray, IntArray
@@ -89,8 +89,6 @@ class Plan:
         Posterior samples of the last model, where this cell had one.
     rescue : bool
         Also try other hyperparameters.
-    settled : bool
-        The last model was sure of its integral.
     """
 
     gate: Reference
@@ -98,7 +96,6 @@ class Plan:
     warm: LogModel | None
     population: Population | None
     rescue: bool
-    settled: bool = False
 
 
 @dataclass(frozen=True)
@@ -160,10 +157,7 @@ class Cell:
         log_measure = measure.log_pdf(own.u)
         reference = plan.reference or Reference.first(own.u, own.log_values + log_measure)
         model = LogModel.fit(own, log_measure, reference, plan.warm, rescue=plan.rescue)
-        population = None
-        if plan.settled and plan.population is not None and plan.warm is not None and not plan.rescue:
-            population = follow(plan.population, plan.warm, model, measure, rng)
-        population = population or temper(model, measure, N_PARTICLES, rng)
+        population = temper(model, measure, N_PARTICLES, rng)
         error = MONTE_CARLO if population.beta >= 1.0 else np.inf
         found = estimate(model, measure, population.u, N_DRAWS, rng, error=error, most=MAX_DRAWS)
         return cls(plan.gate, measure, model, population, found, len(own))
@@ -207,8 +201,7 @@ def _continued(cell: Cell, *, alone: bool, rescue: bool) -> Plan:
     gate = own if cell.resolved else cell.gate
     if cell.lost:
         return Plan(gate, None if alone else gate, None, cell.population, True)
-    settled = cell.estimate.surrogate_var < SETTLED_VAR
-    return Plan(gate, own, cell.model, cell.population, rescue or cell.unhealthy, settled)
+    return Plan(gate, own, cell.model, cell.population, rescue or cell.unhealthy)
 
 
 def split(u: FloatArray) -> tuple[Reference, Reference] | None:

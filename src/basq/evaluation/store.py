@@ -183,6 +183,8 @@ class Store:
                 execute(f"PRAGMA user_version = {FORMAT}")
                 self._set("n_dim", int(n_dim))
                 return
+            if empty:
+                raise StoreError(f"{self} holds no run yet.")
             if application != APPLICATION_ID:
                 raise StoreError(f"{self} is not a store of basq; give another file name.")
             if version > FORMAT:

@@ -12,10 +12,6 @@ from basq.types import FloatArray
 MOVES, LAST_MOVES = 3, 8
 """Metropolis moves per stage, and at the last one."""
 MAX_STAGES = 60
-MAX_AGE = 2
-"""Surrogates that samples may follow before they start from the measure again."""
-MIN_SHARE = 0.5
-"""Least effective share of samples for which the next surrogate counts as nearly the last one."""
 UNRESOLVED = 3.0
 """Tempering stops where inverse temperature × sd of the log-likelihood exceeds this: beyond it the surrogate would
 only be believed, not used."""
@@ -69,13 +65,10 @@ class Population:
     u : (n, d) array
     beta : float
         Inverse temperature reached; 1 is the posterior.
-    age : int
-        Surrogates since it came from the measure.
     """
 
     u: FloatArray
     beta: float
-    age: int = 0
 
 
 def temper(model: LogLikelihoodModel, measure: Measure, n: int, rng: np.random.Generator) -> Population:
@@ -95,32 +88,6 @@ def temper(model: LogLikelihoodModel, measure: Measure, n: int, rng: np.random.G
         if last:
             break
     return Population(particles.u, beta)
-
-
-def follow(
-    population: Population,
-    before: LogLikelihoodModel,
-    model: LogLikelihoodModel,
-    measure: Measure,
-    rng: np.random.Generator,
-) -> Population | None:
-    """Let samples of the last surrogate follow the new one; None if it asks for more than reweighting them.
-
-    Only what the old samples cover can be found this way, so it is not done for ever.
-    """
-    if population.beta < 1.0 or population.age >= MAX_AGE:
-        return None
-    particles = Particles.at(population.u, model, measure)
-    gain = particles.mean + particles.correction - before.mean(particles.u) - before.correction(particles.u)
-    gain[np.isneginf(particles.log_measure)] = -np.inf
-    w = np.exp(gain - gain.max()) if np.isfinite(gain.max()) else np.zeros(len(gain))
-    if not w.sum() ** 2 > MIN_SHARE * len(w) * (w @ w):
-        return None
-    particles = particles.take(systematic(w, rng))
-    if float(np.median(model.predict(particles.u[:150])[1])) > UNRESOLVED:
-        return None
-    move(particles, model, measure, 1.0, LAST_MOVES, rng)
-    return Population(particles.u, 1.0, population.age + 1)
 
 
 def next_temperature(log_l: FloatArray, beta: float) -> float:
