@@ -224,7 +224,8 @@ def test_ctrl_c_waits_for_the_calls_that_run_on_a_cluster(tmp_path):
         assert result.message.startswith("Interrupted")
         assert 7 <= result.n_evals <= 12  # those that ran, perhaps those that were about to
         time.sleep(1.0)
-        assert len(ended) == result.n_evals
+        # Dask does not say what runs: a call that began in the moment of the interrupt may have been taken back
+        assert result.n_evals <= len(ended) <= result.n_evals + 2
 
 
 @pytest.mark.filterwarnings("default")
