@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Sequence
+from numbers import Integral
 from typing import Any, get_args
 
 import numpy as np
@@ -52,7 +53,7 @@ def as_seed(seed: Any) -> int | None:
     """One whole number that all randomness comes from; None if nothing was given."""
     if seed is None:
         return None
-    whole = is_number(seed, int | np.integer) and seed >= 0  # type: ignore[arg-type]
+    whole = is_number(seed, Integral) and seed >= 0
     try:
         return int(seed) if whole else int(np.random.default_rng(seed).integers(2**63))
     except (TypeError, ValueError) as error:
@@ -61,7 +62,7 @@ def as_seed(seed: Any) -> int | None:
 
 def as_batch_size(batch_size: Any, method: Method[Any]) -> int:
     """The number of points chosen together."""
-    if not is_number(batch_size, int | np.integer) or batch_size < 1:  # type: ignore[arg-type]
+    if not is_number(batch_size, Integral) or batch_size < 1:
         raise InputError(f"batch_size={batch_size!r}: give a positive whole number.")
     method.check(int(batch_size))
     return int(batch_size)
@@ -69,7 +70,7 @@ def as_batch_size(batch_size: Any, method: Method[Any]) -> int:
 
 def as_retries(retries: Any) -> int:
     """How often a failed call is tried again."""
-    if not is_number(retries, int | np.integer) or retries < 0:  # type: ignore[arg-type]
+    if not is_number(retries, Integral) or retries < 0:
         raise InputError(f"retries={retries!r}: give how often a failed call is tried again, 0 or more.")
     return int(retries)
 

@@ -161,7 +161,7 @@ def keep(error: BaseException, sampler: Sampler) -> None:
     error.add_note(f"{len(observations)} evaluations are in this error's attribute `observations`.")
     if sampler.store.path is not None:
         error.add_note(f"They are in {sampler.store.path}, too: the same command goes on from there.")
-    error.observations = observations  # type: ignore[attr-defined]
+    error.observations = observations  # type: ignore[attr-defined]  # whatever error it is
 
 
 @contextmanager

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
@@ -139,18 +140,20 @@ class Sampler:
         objects = b"" if store is None else identity.pack(space, chosen)
         self.store = Store(store, space.n_dim)
         with self.store.transaction():  # whole, or not at all: another process may be about to do the same
-            if self.store.get("objects") is None:
+            new = self.store.get("objects") is None
+            if new:
                 number = _fresh_seed() if number is None else number
                 identity.save(self.store, space, chosen, number, objects)
                 self._give(given, u)
-                self.store.set(**settings)
+                self.store.set(n_given=len(u), **settings)
             else:
                 identity.check(self.store, space, chosen, number)
                 number = int(self.store.get("seed"))
             if log_likelihood is not None:
                 identity.check_function(self.store, log_likelihood)
-        with suppress(StoreInUseError), self.store.driving():  # otherwise they are those of the one who drives
-            self.store.set(**settings)
+        if not new:
+            with suppress(StoreInUseError), self.store.driving():  # otherwise they are those of the one who drives
+                self.store.set(**settings)
         self._begin(Run(space, chosen, stopping, size, number), on_error)
 
     @classmethod
@@ -178,13 +181,13 @@ class Sampler:
         self._asked = time.perf_counter()
 
     def _give(self, given: Evaluations, u: FloatArray) -> None:
-        """Write values that the user had already as finished calls."""
+        """Write values that the user has as finished calls."""
         x, values, noise = given
-        if len(x):
-            ids = self.store.add(x, u, False, 0)
-            outcomes = [Outcome(float(v), float(s), worker="given") for v, s in zip(values, noise, strict=True)]
-            self.store.finish(list(zip(map(int, ids), outcomes, strict=True)))
-        self.store.set(n_given=len(x))
+        if not len(x):
+            return
+        ids = self.store.add(x, u, False, self.store.extent()[1])
+        outcomes = [Outcome(float(v), float(s), worker="given") for v, s in zip(values, noise, strict=True)]
+        self.store.finish(list(zip(map(int, ids), outcomes, strict=True)))
 
     # --- ask and tell -------------------------------------------------------------------------------------------------
 
@@ -196,7 +199,7 @@ class Sampler:
         n : int, optional
             How many; by default the initial design, then a batch, within ``max_evals``.
         """
-        if n is not None and not (is_number(n, int | np.integer) and n >= 1):  # type: ignore[arg-type]
+        if n is not None and not (is_number(n, Integral) and n >= 1):
             raise InputError(f"ask({n!r}): give a positive whole number of points, or nothing.")
         with self.store.driving(PATIENCE):
             if self.store.extent()[0] - self._n_given >= self.run.design_size(self._n_given):
@@ -282,11 +285,8 @@ class Sampler:
     def add(self, x: Any, log_likelihood: Any, noise: Any = 0.0) -> None:
         """Give values at points (n, d) that were computed elsewhere and never asked for."""
         values = np.atleast_1d(np.asarray(log_likelihood, dtype=float))
-        points, values, sds = as_evaluations((x, values, np.broadcast_to(noise, values.shape)), self.run.prior)
-        u = self.run.prior.to_standard(points)
-        ids = self.store.add(points, u, False, self.store.extent()[1])
-        outcomes = [Outcome(float(v), float(s), worker="given") for v, s in zip(values, sds, strict=True)]
-        self.store.finish(list(zip(map(int, ids), outcomes, strict=True)))
+        given = as_evaluations((x, values, np.broadcast_to(noise, values.shape)), self.run.prior)
+        self._give(given, self.run.prior.to_standard(given[0]))
 
     # --- learn --------------------------------------------------------------------------------------------------------
 

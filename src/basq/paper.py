@@ -302,7 +302,7 @@ class Paper:
         surrogate = fitted.surrogate
         if taken is not None and len(taken):
             gp = surrogate.gp.expecting(taken, noise=float(surrogate.gp.noise.min()))
-            surrogate = replace(surrogate, gp=gp)  # type: ignore[type-var]
+            surrogate = replace(surrogate, gp=gp)  # type: ignore[type-var]  # a protocol; all that meet it are dataclasses
         target = Target(surrogate, self.factorised)
         if self.selection == "local-penalisation":
             return Batch(local_penalisation(target, fitted.measure, batch_size, rng))

@@ -8,10 +8,9 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
 from contextlib import contextmanager
 from functools import partial
+from numbers import Integral
 from types import ModuleType
 from typing import Any
-
-import numpy as np
 
 from basq.errors import EvaluationError, InputError
 from basq.evaluation import worker
@@ -46,7 +45,7 @@ def workers(call: Call, pool: Any, timeout: float | None = None) -> Iterator[Wor
 def _adapter(call: Call, pool: Any, timeout: float | None) -> Workers:
     if pool is None:
         return Here(call) if timeout is None else _processes(call, 1, timeout)
-    if is_number(pool, int | np.integer):  # type: ignore[arg-type]
+    if is_number(pool, Integral):
         return _processes(call, int(pool), timeout)
     if isinstance(pool, Executor):
         return Futures(call, pool.submit, lambda: getattr(pool, "_max_workers", None) or 1, timeout, tells=True)

@@ -272,8 +272,7 @@ class Store:
         """Write calls that are to be made, before they are: their ids, (n,)."""
         flags = np.broadcast_to(explores, len(x))
         with self.transaction():
-            (last,) = self._connection.execute("SELECT max(id) FROM calls").fetchone()
-            first = 0 if last is None else last + 1
+            first, _ = self.extent()
             self._connection.executemany(
                 "INSERT INTO calls (id, batch, explores, x, u, state, attempt) VALUES (?, ?, ?, ?, ?, 'pending', 0)",
                 [
