@@ -7,15 +7,18 @@ from basq.version import __version__
 
 if TYPE_CHECKING:
     from basq import problems
+    from basq.comparison import Comparison
     from basq.errors import BasqError, EvaluationError, FitError, InputError, NumericsWarning, StoreError
     from basq.inference import infer
     from basq.loop import Sampler
     from basq.paper import Paper
     from basq.prior import Prior
     from basq.result import Result
+    from basq.rivals import compare
 
 __all__ = [
     "BasqError",
+    "Comparison",
     "EvaluationError",
     "FitError",
     "InputError",
@@ -26,6 +29,7 @@ __all__ = [
     "Sampler",
     "StoreError",
     "__version__",
+    "compare",
     "infer",
     "problems",
 ]
@@ -35,10 +39,12 @@ _HOMES = {
     **dict.fromkeys(
         ("BasqError", "EvaluationError", "FitError", "InputError", "NumericsWarning", "StoreError"), "errors"
     ),
+    "Comparison": "comparison",
     "Paper": "paper",
     "Prior": "prior",
     "Result": "result",
     "Sampler": "loop",
+    "compare": "rivals",
     "infer": "inference",
 }
 

@@ -16,6 +16,7 @@ from basq.evaluation.pool import workers
 from basq.interrupt import Interrupt
 from basq.loop import Sampler, run
 from basq.method import Method
+from basq.prior import Prior
 from basq.result import Result
 from basq.state import State
 from basq.types import FloatArray, LogLikelihood
@@ -120,26 +121,16 @@ def infer(
     """
     if callback is not None and not callable(callback):
         raise InputError(f"callback={callback!r}: give a function that takes the state, or None.")
-    space, tries = as_space(prior, prior_transform, n_dim), as_retries(retries)
-    call = Call(log_likelihood, space.names, pass_dict=pass_dict, vectorized=vectorized)
     with ExitStack() as stack:
-        crew = stack.enter_context(workers(call, pool, timeout))
-        sampler = Sampler(
-            space, method=method, batch_size=batch_size, max_evals=max_evals, max_time=max_time, dlogz=dlogz,
-            evaluations=evaluations, on_error=on_error, store=store, log_likelihood=log_likelihood,
-            seed=seed,
-        )  # fmt: skip
-        stack.callback(sampler.store.close)
-        stack.enter_context(sampler.store.driving())
         interrupt = stack.enter_context(Interrupt.watched())
-        team = Crew(
-            crew,
-            sampler.store,
-            vectorized=vectorized,
-            retries=tries,
-            raises=on_error == "raise",
-            interrupted=interrupt,
-        )
+        sampler, team = stack.enter_context(
+            staffed(
+                log_likelihood, as_space(prior, prior_transform, n_dim), method=method, batch_size=batch_size,
+                max_evals=max_evals, max_time=max_time, dlogz=dlogz, vectorized=vectorized, pass_dict=pass_dict,
+                pool=pool, timeout=timeout, retries=retries, on_error=on_error, store=store, evaluations=evaluations,
+                seed=seed, interrupt=interrupt,
+            )
+        )  # fmt: skip
         show = stack.enter_context(_progress_bar(sampler, progress))
         try:
             for state in run(sampler, team, asynchronous=asynchronous):
@@ -155,6 +146,41 @@ def infer(
         return sampler.result(reason="Interrupted", fresh=interrupt())
 
 
+@contextmanager
+def staffed(
+    log_likelihood: LogLikelihood,
+    prior: Prior,
+    *,
+    vectorized: bool,
+    pass_dict: bool,
+    pool: Any,
+    timeout: float | None,
+    retries: int,
+    on_error: OnError,
+    interrupt: Interrupt,
+    **options: Any,
+) -> Iterator[tuple[Sampler, Crew]]:
+    """A sampler whose store this process drives, and workers for its calls; ``options`` are the sampler's."""
+    tries = as_retries(retries)
+    call = Call(log_likelihood, prior.names, pass_dict=pass_dict, vectorized=vectorized)
+    with ExitStack() as stack:
+        crew = stack.enter_context(workers(call, pool, timeout))
+        sampler = Sampler(prior, on_error=on_error, log_likelihood=log_likelihood, **options)
+        stack.callback(sampler.store.close)
+        stack.enter_context(sampler.store.driving())
+        yield (
+            sampler,
+            Crew(
+                crew,
+                sampler.store,
+                vectorized=vectorized,
+                retries=tries,
+                raises=on_error == "raise",
+                interrupted=interrupt,
+            ),
+        )
+
+
 def keep(error: BaseException, sampler: Sampler) -> None:
     """Hang everything that was paid for on an error that leaves the run."""
     observations = sampler.observations()
@@ -164,10 +190,15 @@ def keep(error: BaseException, sampler: Sampler) -> None:
     error.observations = observations  # type: ignore[attr-defined]  # whatever error it is
 
 
+def refresh_interval() -> float:
+    """Seconds between two updates of a progress bar: few in a log file, many on a terminal."""
+    return 0.2 if sys.stderr.isatty() else 30.0
+
+
 @contextmanager
 def _progress_bar(sampler: Sampler, shown: bool) -> Iterator[Callable[[State], None]]:
-    """Show calls, log Z and its error; rarely in a log file, often on a terminal."""
-    interval = 0.2 if sys.stderr.isatty() else 30.0
+    """Show calls, log Z and its error."""
+    interval = refresh_interval()
     budget, start = sampler.run.stopping.max_evals, sampler.store.counts()["done"]
     with tqdm(total=budget, initial=start, disable=not shown, unit="call", mininterval=interval) as bar:
 

@@ -297,6 +297,16 @@ class Sampler:
         return self._state
 
     @property
+    def has_learned(self) -> bool:
+        """Whether there has been a step with a value to learn from."""
+        return self._state is not None
+
+    @property
+    def n_steps(self) -> int:
+        """Steps so far."""
+        return self._n_steps
+
+    @property
     def enough(self) -> int:
         """Calls that make a step worth its audit: a batch, or at first what a model needs."""
         least = self.run.method.initial_size(self.run.prior.n_dim) if self._state is None else 1
@@ -316,7 +326,7 @@ class Sampler:
 
     def learn(self, *, at_least: int = 1) -> bool:
         """Algorithm 1, lines 12-16: learn from what was told since the last time, if it is so much; whether it was."""
-        self._catch_up()
+        self.catch_up()
         news = self.store.news()
         if len(news) < at_least:
             return False
@@ -326,7 +336,7 @@ class Sampler:
         self._advance(state, news)
         return state is not None
 
-    def _catch_up(self) -> None:
+    def catch_up(self) -> None:
         """Learn again what the store's steps have learned: those of an earlier process, or of another one meanwhile."""
         for calls, record in self.store.steps(self._n_steps):
             self._advance(self._after(calls, record.get("seconds", {}), record.get("info", {})), calls)
@@ -387,7 +397,7 @@ class Sampler:
         fresh : bool
             Include what was told since the last step.
         """
-        self._catch_up()
+        self.catch_up()
         news = self.store.news() if fresh else Calls.none(self.run.prior.n_dim)
         state = self._after(news, {}, {}) if len(news) else self._state
         failures = tuple(Failure.of(row) for row in self.store.rows("state = 'failed'"))

@@ -44,6 +44,10 @@ class Stopping:
         if self.max_time is not None and not (is_number(self.max_time) and self.max_time > 0.0):
             raise InputError(f"max_time={self.max_time!r}: give a positive number of seconds, or None.")
 
+    @property
+    def out_of_time(self) -> bool:
+        return self.max_time is not None and time.monotonic() - self.started >= self.max_time
+
     def judge(self, fitted: Fit, n_evals: int, trouble: str | None = None) -> Verdict:
         """Look at the state after a batch; ``trouble`` is a reason to give up."""
         converged, why = fitted.converged(self.dlogz)
@@ -53,6 +57,6 @@ class Stopping:
             return Verdict(True, True, f"Converged: {why}.")
         if n_evals >= self.max_evals:
             return Verdict(True, False, f"Not converged: {n_evals} of max_evals = {self.max_evals} calls spent; {why}.")
-        if self.max_time is not None and time.monotonic() - self.started >= self.max_time:
+        if self.out_of_time:
             return Verdict(True, False, f"Not converged: max_time = {self.max_time:g} s is over; {why}.")
         return Verdict(False, False, f"Running: {why}.")

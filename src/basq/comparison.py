@@ -1,0 +1,224 @@
+"""Which of several models the data favour, in numbers and in words."""
+
+import html
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from basq.errors import InputError
+from basq.result import Result
+from basq.standing import Standing, spread
+from basq.types import is_number
+
+SCALE = (
+    (1.0, "no evidence worth more than a bare mention"),
+    (3.0, "positive"),
+    (5.0, "strong"),
+    (np.inf, "very strong"),
+)
+"""Kass and Raftery (1995): upper end of the log Bayes factor, and what such a factor is called."""
+SURE = 2.0
+"""Standard deviations of the log Bayes factor that a verdict allows for."""
+
+
+@dataclass(frozen=True, repr=False)
+class Comparison:
+    """Evidences and probabilities of rival models.
+
+    Attributes
+    ----------
+    results : dict of Result
+        By the names of the models.
+    prior_odds : dict of float
+        Of each model before the data, relative to each other.
+    message : str
+        What was done, and why it ended.
+    """
+
+    results: dict[str, Result]
+    prior_odds: dict[str, float]
+    message: str
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self.results)
+
+    @property
+    def n_evals(self) -> int:
+        """Calls of all models."""
+        return sum(r.n_evals for r in self.results.values())
+
+    @cached_property
+    def standing(self) -> Standing:
+        """Log-evidences, their errors, and what they leave open; wider errors where a run has not converged."""
+        runs = self.results.values()
+        return Standing(
+            np.array([r.log_evidence for r in runs]),
+            np.array([spread(r.log_evidence_std, r.converged) for r in runs]),
+            np.log([self.prior_odds[name] for name in self.results]),
+        )
+
+    @property
+    def probabilities(self) -> dict[str, float]:
+        """Posterior probability of each model."""
+        return dict(zip(self.names, map(float, self.standing.probability), strict=True))
+
+    @property
+    def probability_stds(self) -> dict[str, float]:
+        """Standard deviation of each probability, from the errors of the log-evidences."""
+        return dict(zip(self.names, map(float, self.standing.probability_std), strict=True))
+
+    def interval(self, name: str, level: float = 0.95) -> tuple[float, float]:
+        """Interval that holds the probability of a model, as far as the errors of the log-evidences go."""
+        tail = 0.5 * (1.0 - level)
+        low, high = np.quantile(self.standing.draws[:, self._place(name)], [tail, 1.0 - tail])
+        return float(low), float(high)
+
+    def log_bayes_factor(self, name: str, against: str) -> tuple[float, float]:
+        """Logarithm of the Bayes factor of one model against another, and its standard deviation."""
+        a, b = self.results[self.names[self._place(name)]], self.results[self.names[self._place(against)]]
+        if a is b:
+            return 0.0, 0.0
+        return a.log_evidence - b.log_evidence, float(np.hypot(a.log_evidence_std, b.log_evidence_std))
+
+    def _place(self, name: str) -> int:
+        if name not in self.results:
+            raise InputError(f"There is no model {name!r}; there are {', '.join(self.names)}.")
+        return self.names.index(name)
+
+    @property
+    def ranking(self) -> list[str]:
+        """Names, from the most to the least log-evidence."""
+        return sorted(self.names, key=lambda name: -self.results[name].log_evidence)
+
+    @property
+    def best(self) -> str:
+        """The model with the most evidence."""
+        return self.ranking[0]
+
+    @property
+    def decided(self) -> bool:
+        """Whether the data favour one model over all others, errors allowed for."""
+        return self._grade[0] > 0
+
+    @cached_property
+    def _rival(self) -> str:
+        """The model that the best one is least certain to beat."""
+        log_z, sd = self.standing.log_evidence, self.standing.spread
+        top = self.names.index(self.best)
+        with np.errstate(invalid="ignore"):
+            margin = log_z[top] - log_z - SURE * np.hypot(sd[top], sd)
+        margin = np.where(self.standing.known, margin, -np.inf)
+        margin[top] = np.inf
+        return self.names[int(np.argmin(margin))]
+
+    @cached_property
+    def _grade(self) -> tuple[int, int]:
+        """Places on the scale that the log Bayes factor of the best model may have: least and most."""
+        places = [self.names.index(n) for n in (self.best, self._rival)]
+        if not self.standing.known[places].all():
+            return 0, len(SCALE) - 1
+        log_b = self.results[self.best].log_evidence - self.results[self._rival].log_evidence
+        sd = float(np.hypot(*self.standing.spread[places]))
+        ends = [upper for upper, _ in SCALE]
+        low, high = (int(np.searchsorted(ends, log_b + sign * SURE * sd, side="right")) for sign in (-1.0, 1.0))
+        return low, high
+
+    @property
+    def verdict(self) -> str:
+        """The answer in words, on the scale of Kass and Raftery (1995)."""
+        a, b = self.best, self._rival
+        log_b, sd = self.log_bayes_factor(a, b)
+        figures = f"ln B = {log_b:.2f} ± {sd:.2f}"
+        doubtful = [name for name in (a, b) if not self.results[name].converged]
+        low, high = self._grade
+        if low > 0:
+            words = SCALE[low][1] if low == high else f"at least {SCALE[low][1]}"
+            others = f"{b}, the next" if len(self.names) > 2 else b
+            return f"{words[0].upper()}{words[1:]} evidence for {a} against {others} ({figures})."
+        if doubtful:
+            have = "has" if len(doubtful) == 1 else "have"
+            why = (
+                f"{' and '.join(doubtful)} {have} not converged, so the errors are not to be relied on; give more calls"
+            )
+        elif high > 0:
+            why = "the error of the evidences is too large to tell; give more calls"
+        else:
+            why = "the data hardly tell them apart"
+        return f"Not decided between {a} and {b} ({figures}): {why}."
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The table as data, one dict a model, the best first."""
+        out = []
+        for name in self.ranking:
+            result = self.results[name]
+            log_b, log_b_std = self.log_bayes_factor(name, self.best)
+            low, high = self.interval(name)
+            out.append(
+                {
+                    "model": name,
+                    "log_evidence": result.log_evidence,
+                    "log_evidence_std": result.log_evidence_std,
+                    "log_bayes_factor": log_b,
+                    "log_bayes_factor_std": log_b_std,
+                    "prior_odds": self.prior_odds[name],
+                    "probability": self.probabilities[name],
+                    "probability_std": self.probability_stds[name],
+                    "probability_low": low,
+                    "probability_high": high,
+                    "n_evals": result.n_evals,
+                    "converged": result.converged,
+                }
+            )
+        return out
+
+    def _cells(self) -> list[list[str]]:
+        """The table as text, its head first."""
+        head = ["model", "log Z", f"ln B to {self.best}", "probability", "95 % interval", "calls", "converged"]
+        return [head] + [
+            [
+                r["model"],
+                f"{r['log_evidence']:.2f} ± {r['log_evidence_std']:.2f}",
+                f"{r['log_bayes_factor']:.2f} ± {r['log_bayes_factor_std']:.2f}" if r["model"] != self.best else "–",
+                f"{r['probability']:.3f} ± {r['probability_std']:.3f}",
+                f"{r['probability_low']:.3f} to {r['probability_high']:.3f}",
+                str(r["n_evals"]),
+                "yes" if r["converged"] else "no",
+            ]
+            for r in self.rows()
+        ]
+
+    def __str__(self) -> str:
+        table = self._cells()
+        widths = [max(len(row[c]) for row in table) for c in range(len(table[0]))]
+        lines = ["  ".join(f"{row[0]:<{widths[0]}}" if c == 0 else f"{row[c]:>{w}}" for c, w in enumerate(widths))
+                 for row in table]  # fmt: skip
+        return "\n".join([self.verdict, self.message, "", *lines])
+
+    def __repr__(self) -> str:
+        return f"<Comparison of {', '.join(self.names)}: {self.verdict}>"
+
+    def _repr_html_(self) -> str:
+        """A table for notebooks."""
+        head, *rows = [[html.escape(cell) for cell in row] for row in self._cells()]
+        top = "".join(f"<th>{cell}</th>" for cell in head)
+        body = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
+        words = f"<p><b>{html.escape(self.verdict)}</b><br>{html.escape(self.message)}</p>"
+        return f"{words}<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def as_prior_odds(prior_odds: Any, names: tuple[str, ...]) -> dict[str, float]:
+    """Odds of each model before the data; all the same by default."""
+    if prior_odds is None:
+        return dict.fromkeys(names, 1.0)
+    if not isinstance(prior_odds, Mapping) or set(prior_odds) != set(names):
+        raise InputError(
+            f"prior_odds={prior_odds!r}: give a dict with a positive number for each of {', '.join(names)}."
+        )
+    for name, odds in prior_odds.items():
+        if not (is_number(odds) and 0.0 < odds < np.inf):
+            raise InputError(f"prior_odds: {odds!r} for {name!r}; give a positive number, relative to the others.")
+    return {name: float(prior_odds[name]) for name in names}

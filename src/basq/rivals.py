@@ -1,0 +1,325 @@
+"""Rival models run together: each next batch goes to the one whose calls settle the most."""
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from tqdm import tqdm
+
+from basq.arguments import as_budget, as_seed
+from basq.comparison import Comparison, as_prior_odds
+from basq.errors import InputError, StoreError
+from basq.evaluation.crew import Crew, OnError
+from basq.inference import refresh_interval, staffed
+from basq.interrupt import Interrupt
+from basq.loop import Sampler
+from basq.method import Method
+from basq.prior import as_prior
+from basq.result import Result
+from basq.standing import Standing, spread
+from basq.stopping import Stopping
+from basq.types import is_number
+
+FIRST_BATCHES = 2
+"""Steps that every model gets before it may be left behind: the first estimate can be anything."""
+
+
+def compare(
+    models: Mapping[str, Any],
+    *,
+    prior_odds: Mapping[str, float] | None = None,
+    method: Method[Any] | Literal["auto"] = "auto",
+    batch_size: int = 16,
+    max_evals: int | None = None,
+    max_time: float | None = None,
+    dprob: float = 0.05,
+    dlogz: float = 0.1,
+    vectorized: bool = False,
+    pass_dict: bool = False,
+    pool: Any = None,
+    timeout: float | None = None,
+    retries: int = 0,
+    on_error: OnError = "record",
+    store: str | os.PathLike[str] | None = None,
+    seed: Any = None,
+    progress: bool = True,
+) -> Comparison:
+    """Compare rival models by their evidence: those that have been run, and those that are run here.
+
+    Models that have not been run share the calls. Each next batch goes to the one whose log-evidence contributes most
+    to the uncertainty of the model probabilities; one that is out of the race gets no more. The comparison ends when
+    all probabilities are known to ``dprob`` and the models still in the race have converged as far as that needs.
+
+    Parameters
+    ----------
+    models : dict
+        By name: a `Result`, the path of a store, a pair (log_likelihood, prior), or an object with these two
+        attributes, such as the problems of `basq.problems`.
+    prior_odds : dict, optional
+        Positive numbers, relative to each other; all the same by default.
+    max_evals : int, optional
+        Most likelihood calls of all models together; by default 50 (d + 2) for each.
+    max_time : float, optional
+        Most seconds, looked at between batches.
+    dprob : float
+        Target standard deviation of the model probabilities.
+    dlogz : float
+        Target standard deviation of log Z for a model to count as converged.
+    store : path, optional
+        A folder with one SQLite file a model, made if it is missing; or a file name, to which the models' names are
+        added. A comparison that is there already is taken up where it was left.
+    method, batch_size, vectorized, pass_dict, pool, timeout, retries, on_error, seed, progress
+        As in `infer`, for every model that is run.
+
+    Returns
+    -------
+    Comparison
+
+    Examples
+    --------
+    >>> import numpy as np, basq
+    >>> prior = {"a": (-3, 3)}
+    >>> models = {
+    ...     "narrow": (lambda x: -0.5 * (x[0] / 0.1) ** 2, prior),
+    ...     "wide": (lambda x: -0.5 * x[0] ** 2, prior),
+    ... }
+    >>> print(basq.compare(models, seed=1, progress=False).verdict)
+    Positive evidence for wide against narrow (ln B = 2.30 ± 0.01).
+    """
+    if not isinstance(models, Mapping) or len(models) < 2 or not all(isinstance(n, str) and n for n in models):
+        raise InputError("compare: give a dict of at least two models by name.")
+    odds = as_prior_odds(prior_odds, tuple(models))
+    if not (is_number(dprob) and dprob > 0.0):
+        raise InputError(f"dprob={dprob!r}: give the standard deviation of the model probabilities to reach, above 0.")
+    given = {name: known for name, model in models.items() if (known := _as_result(model)) is not None}
+    todo = {name: _as_model(name, model) for name, model in models.items() if name not in given}
+    if not todo:
+        return Comparison(given, odds, f"{len(given)} runs with {sum(r.n_evals for r in given.values())} calls.")
+    budget = sum(as_budget(None, prior) for _, prior in todo.values()) if max_evals is None else max_evals
+    number, files = as_seed(seed), _files(store, list(todo))
+    with ExitStack() as stack:
+        interrupt = stack.enter_context(Interrupt.watched())
+        teams = {
+            name: stack.enter_context(
+                staffed(
+                    log_likelihood, prior, method=method, batch_size=batch_size, max_evals=budget, dlogz=dlogz,
+                    vectorized=vectorized, pass_dict=pass_dict, pool=pool, timeout=timeout, retries=retries,
+                    on_error=on_error, store=files[name], seed=_seed(number, i), interrupt=interrupt,
+                )
+            )
+            for i, (name, (log_likelihood, prior)) in enumerate(todo.items())
+        }  # fmt: skip
+        race = Race(teams, given, odds, Stopping(dlogz, budget, max_time), dprob)
+        try:
+            with _progress_bar(race, progress) as show:
+                for _ in race.run():
+                    show()
+        except BaseException as error:
+            with suppress(StoreError):  # which may be the error itself
+                race.keep(error)
+            raise
+        return race.comparison(tuple(models), interrupted=interrupt())
+
+
+class Race:
+    """Models that share a budget of calls.
+
+    Parameters
+    ----------
+    teams : dict of (Sampler, Crew)
+        The models that run.
+    given : dict of Result
+        Those that have been run.
+    prior_odds : dict of float
+    stopping : Stopping
+        For all of them together; its ``dlogz`` is for each.
+    dprob : float
+    """
+
+    def __init__(
+        self,
+        teams: dict[str, tuple[Sampler, Crew]],
+        given: dict[str, Result],
+        prior_odds: dict[str, float],
+        stopping: Stopping,
+        dprob: float,
+    ) -> None:
+        self.teams, self.given, self.odds, self.stopping, self.dprob = teams, given, prior_odds, stopping, dprob
+        first = sum(sampler.run.design_size(0) for sampler, _ in teams.values())
+        if stopping.max_evals < first:
+            raise InputError(f"max_evals={stopping.max_evals}: a first look at all models takes {first} calls.")
+
+    @property
+    def n_evals(self) -> int:
+        """Calls of all models that run here."""
+        return sum(sampler.store.extent()[0] for sampler, _ in self.teams.values())
+
+    @property
+    def n_left(self) -> int:
+        return max(self.stopping.max_evals - self.n_evals, 0)
+
+    def run(self) -> Iterator[str]:
+        """Yield the name of the model that has learned, batch after batch, until there is nothing to gain."""
+        for name, (sampler, _) in self.teams.items():
+            sampler.catch_up()
+            if len(sampler.pending()) and not self._step(name):  # what an interrupted run has left
+                return
+        while self.n_left and not self.stopping.out_of_time:
+            chosen = self.choose()
+            if chosen is None or not self._step(chosen):
+                return
+            yield chosen
+
+    def _step(self, name: str) -> bool:
+        """Evaluate and learn a batch; False if the user has interrupted."""
+        sampler, crew = self.teams[name]
+        if not len(pending := sampler.pending()):
+            design = not sampler.has_learned
+            pending = sampler.choose(None if design else min(sampler.run.batch_size, self.n_left))
+        crew.start(pending)
+        if not crew.finish():
+            return False
+        sampler.learn()
+        return True
+
+    def choose(self) -> str | None:
+        """The model whose next batch is worth most; None if all that matters is known."""
+        steps = {name: sampler.n_steps for name, (sampler, _) in self.teams.items()}
+        newest = min(steps, key=lambda name: steps[name])
+        if steps[newest] < FIRST_BATCHES or not self._all_known:
+            return newest
+        standing = self.standing()
+        unsure = standing.probability_std.max() > self.dprob
+        worth = {}
+        for name, in_race, p, gain in zip(
+            self.odds, standing.in_race, standing.probability, standing.gain(), strict=True
+        ):
+            if name in self.given or not in_race or self._hopeless(name):
+                continue
+            needed = max(self.stopping.dlogz, 0.5 * self.dprob / max(p * (1.0 - p), 1e-9))
+            if unsure or not self._converged(name, needed):
+                worth[name] = gain, p
+        return max(worth, key=lambda name: worth[name], default=None)
+
+    def _converged(self, name: str, dlogz: float) -> bool:
+        return self.teams[name][0].known.fitted.converged(dlogz)[0]
+
+    def _hopeless(self, name: str) -> bool:
+        """Whether nearly all of a model's calls fail."""
+        verdict = self.teams[name][0].verdict
+        return verdict.stop and not verdict.converged
+
+    def standing(self) -> Standing:
+        """How the models stand now."""
+        log_evidence, errors = [], []
+        for name in self.odds:
+            if name in self.given:
+                known, converged = self.given[name], self.given[name].converged
+                log_evidence.append(known.log_evidence)
+                errors.append(spread(known.log_evidence_std, converged))
+            else:
+                fitted = self.teams[name][0].known.fitted
+                log_evidence.append(fitted.log_evidence)
+                errors.append(spread(fitted.log_evidence_std, self._converged(name, self.stopping.dlogz)))
+        return Standing(np.array(log_evidence), np.array(errors), np.log(list(self.odds.values())))
+
+    def comparison(self, names: tuple[str, ...], *, interrupted: bool) -> Comparison:
+        """What is known in the end."""
+        results = dict(self.given)
+        in_race = dict(zip(self.odds, self.standing().in_race, strict=True)) if self._all_known else {}
+        for name, (sampler, crew) in self.teams.items():
+            crew.salvage()
+            ended = "Ended with the comparison" if in_race.get(name, True) else "Out of the race"
+            reason = "Interrupted" if interrupted else ended
+            results[name] = sampler.result(reason=reason, fresh=interrupted)
+        return Comparison({n: results[n] for n in names}, self.odds, self._message(interrupted))
+
+    @property
+    def _all_known(self) -> bool:
+        return all(sampler.has_learned for sampler, _ in self.teams.values())
+
+    def _message(self, interrupted: bool) -> str:
+        calls = f"{self.n_evals} calls"
+        if interrupted:
+            return f"Interrupted after {calls}."
+        if self.choose() is None:
+            return f"{calls}: more would not change the probabilities by more than {self.dprob:g}."
+        if self.n_left == 0:
+            return f"All {self.stopping.max_evals} calls are spent, and the probabilities are not as sure as asked for."
+        return f"The time is over after {calls}, and the probabilities are not as sure as asked for."
+
+    def keep(self, error: BaseException) -> None:
+        """Hang everything that was paid for on an error that leaves the race."""
+        error.observations = {}  # type: ignore[attr-defined]  # whatever error it is
+        for name, (sampler, crew) in self.teams.items():
+            crew.salvage()
+            error.observations[name] = sampler.observations()  # type: ignore[attr-defined]
+            if sampler.store.path is not None:
+                error.add_note(f"The evaluations of {name} are in {sampler.store.path}: the same command goes on.")
+
+
+def _as_result(model: Any) -> Result | None:
+    """A finished run: its result, or the store that holds it; None for a model that has to be run."""
+    if isinstance(model, Result):
+        return model
+    if isinstance(model, str | os.PathLike):
+        sampler = Sampler.open(model)
+        with sampler.store:
+            return sampler.result()
+    return None
+
+
+def _as_model(name: str, model: Any) -> tuple[Any, Any]:
+    """Log-likelihood and prior of a model that has to be run."""
+    if isinstance(model, tuple) and len(model) == 2:
+        log_likelihood, prior = model
+    elif hasattr(model, "log_likelihood") and hasattr(model, "prior"):
+        log_likelihood, prior = model.log_likelihood, model.prior
+    else:
+        raise InputError(
+            f"compare: model {name!r} is {type(model).__name__}; give a Result, the path of a store, a pair "
+            "(log_likelihood, prior), or an object with these two attributes."
+        )
+    if not callable(log_likelihood):
+        raise InputError(f"compare: the log-likelihood of {name!r} cannot be called.")
+    return log_likelihood, as_prior(prior)
+
+
+def _seed(number: int | None, i: int) -> int | None:
+    """Every model its own stream, whatever the others do."""
+    if number is None:
+        return None
+    return int(np.random.SeedSequence(number, spawn_key=(i,)).generate_state(1, np.uint64)[0])
+
+
+def _files(store: str | os.PathLike[str] | None, names: list[str]) -> dict[str, Path | None]:
+    """Where each model's calls are kept."""
+    if store is None:
+        return dict.fromkeys(names)
+    path = Path(store)
+    safe = {name: "".join(c if c.isalnum() or c in "-_.+" else "_" for c in name) for name in names}
+    if len(set(safe.values())) < len(names):
+        raise InputError(f"store: the names {', '.join(names)} are too much alike for file names.")
+    if path.suffix:
+        return {name: path.with_name(f"{path.stem}-{safe[name]}{path.suffix}") for name in names}
+    path.mkdir(parents=True, exist_ok=True)
+    return {name: path / f"{safe[name]}.sqlite" for name in names}
+
+
+@contextmanager
+def _progress_bar(race: Race, shown: bool) -> Iterator[Any]:
+    """Show calls and the models' probabilities."""
+    interval = refresh_interval()
+    with tqdm(total=race.stopping.max_evals, disable=not shown, unit="call", mininterval=interval) as bar:
+
+        def show() -> None:
+            if race._all_known:
+                standing = race.standing()
+                figures = zip(race.odds, standing.probability, standing.probability_std, strict=True)
+                bar.set_postfix_str(", ".join(f"{n} {p:.3f} ± {s:.3f}" for n, p, s in figures), refresh=False)
+            bar.update(race.n_evals - bar.n)
+
+        yield show

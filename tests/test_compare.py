@@ -1,0 +1,222 @@
+"""Model comparison: table, verdict, and calls that go where they settle the most."""
+
+import numpy as np
+import pytest
+
+import basq
+from basq.comparison import Comparison
+from basq.observations import Observations
+from basq.result import Result
+
+PRIOR = {"a": (-3.0, 3.0), "b": (-3.0, 3.0)}
+
+
+def gaussian(width, shift=0.0):
+    """A log-likelihood, and its log-evidence under PRIOR."""
+
+    def log_likelihood(x):
+        return shift - 0.5 * float(np.sum((np.asarray(x) / width) ** 2))
+
+    return log_likelihood, shift + np.log(2.0 * np.pi * width**2 / 36.0)
+
+
+def fake(log_evidence, std, converged=True):
+    """A result without a run."""
+    return Result(log_evidence, std, converged, "", basq.Prior(PRIOR), Observations.empty(2), (), None)
+
+
+def comparison(*models, odds=None):
+    results = {f"m{i}": fake(*m) for i, m in enumerate(models)}
+    return basq.compare(results, prior_odds=odds)
+
+
+# --- table and verdict ------------------------------------------------------------------------------------------------
+
+
+def test_table_of_finished_runs():
+    found = comparison((-10.0, 0.1), (-12.0, 0.2), (-50.0, 1.0))
+    assert found.ranking == ["m0", "m1", "m2"]
+    assert found.best == "m0"
+    assert found.log_bayes_factor("m0", "m1") == pytest.approx((2.0, np.hypot(0.1, 0.2)))
+    assert found.log_bayes_factor("m1", "m0")[0] == -2.0
+    assert found.log_bayes_factor("m0", "m0") == (0.0, 0.0)
+    assert sum(found.probabilities.values()) == pytest.approx(1.0)
+    assert found.probabilities["m0"] == pytest.approx(1 / (1 + np.exp(-2.0)), abs=0.01)
+    low, high = found.interval("m0")
+    assert low < found.probabilities["m0"] < high
+    text = str(found)
+    assert "m0" in text
+    assert "-12.00 ± 0.20" in text
+    assert "<table>" in found._repr_html_()
+    assert [row["model"] for row in found.rows()] == found.ranking
+
+
+def test_prior_odds_change_probabilities_and_not_bayes_factors():
+    even, uneven = comparison((0.0, 0.01), (0.0, 0.01)), comparison((0.0, 0.01), (0.0, 0.01), odds={"m0": 9, "m1": 1})
+    assert even.probabilities["m0"] == pytest.approx(0.5, abs=0.001)
+    assert uneven.probabilities["m0"] == pytest.approx(0.9, abs=0.001)
+    assert even.log_bayes_factor("m0", "m1") == uneven.log_bayes_factor("m0", "m1")
+
+
+@pytest.mark.parametrize(
+    ("log_b", "std", "words"),
+    [
+        (2.0, 0.1, "Positive evidence for m0 against m1"),
+        (4.0, 0.1, "Strong evidence for m0"),
+        (4.9, 0.1, "At least strong evidence for m0"),
+        (6.0, 0.1, "Very strong evidence for m0"),
+        (0.5, 0.05, "the data hardly tell them apart"),
+        (0.9, 0.3, "the error of the evidences is too large to tell"),
+        (3.0, 2.0, "the error of the evidences is too large to tell"),
+    ],
+)
+def test_verdict_on_the_scale_of_kass_and_raftery(log_b, std, words):
+    found = comparison((log_b, std / np.sqrt(2)), (0.0, std / np.sqrt(2)))
+    assert words in found.verdict
+    assert found.decided == (not found.verdict.startswith("Not decided"))
+
+
+def test_a_run_that_has_not_converged_decides_nothing_unless_it_is_far_behind():
+    close = comparison((2.0, 0.1), (0.0, 0.1, False))
+    assert not close.decided
+    assert "m1 has not converged" in close.verdict
+    assert comparison((200.0, 0.1), (0.0, 0.1, False)).decided
+
+
+def test_the_verdict_is_about_the_least_certain_rival():
+    found = comparison((10.0, 0.1), (5.0, 0.1), (2.0, 3.0, False))
+    assert not found.decided
+    assert "m2" in found.verdict
+
+
+def test_a_model_without_mass_is_not_decided_against():
+    found = comparison((0.0, 0.1), (-np.inf, np.inf, False))
+    assert not found.decided
+    assert "m1 has not converged" in found.verdict
+    assert "nan" not in str(found)
+
+
+@pytest.mark.parametrize(
+    ("models", "options", "message"),
+    [
+        ({"a": fake(0, 0.1)}, {}, "at least two"),
+        ([fake(0, 0.1), fake(0, 0.1)], {}, "at least two"),
+        ({"a": fake(0, 0.1), "b": 3}, {}, "'b' is int"),
+        ({"a": fake(0, 0.1), "b": (3, PRIOR)}, {}, "cannot be called"),
+        ({"a": fake(0, 0.1), "b": fake(0, 0.1)}, {"prior_odds": {"a": 1}}, "prior_odds"),
+        ({"a": fake(0, 0.1), "b": fake(0, 0.1)}, {"prior_odds": {"a": 1, "b": 0}}, "positive"),
+        ({"a": fake(0, 0.1), "b": fake(0, 0.1)}, {"dprob": 0}, "dprob"),
+    ],
+)
+def test_wrong_arguments_are_named(models, options, message):
+    with pytest.raises(basq.InputError, match=message):
+        basq.compare(models, **options)
+
+
+def test_unknown_model_is_named():
+    with pytest.raises(basq.InputError, match="There is no model 'x'"):
+        comparison((0, 0.1), (1, 0.1)).log_bayes_factor("x", "m0")
+
+
+# --- models that run --------------------------------------------------------------------------------------------------
+
+
+def counted(width, shift=0.0):
+    calls = []
+    function, log_evidence = gaussian(width, shift)
+
+    def log_likelihood(x):
+        calls.append(np.array(x))
+        return function(x)
+
+    return log_likelihood, log_evidence, calls
+
+
+def test_calls_go_to_the_models_in_the_race():
+    a, log_a, calls_a = counted(0.3)
+    b, log_b, calls_b = counted(0.3, shift=-1.0)
+    c, _, calls_c = counted(0.3, shift=-60.0)
+    found = basq.compare({"a": (a, PRIOR), "b": (b, PRIOR), "c": (c, PRIOR)}, seed=1, progress=False)
+    assert found.names == ("a", "b", "c")
+    assert len(calls_c) == 48  # the first look, and one batch more
+    assert len(calls_a) > 48
+    assert found.n_evals == len(calls_a) + len(calls_b) + len(calls_c)
+    assert found.results["a"].log_evidence == pytest.approx(log_a, abs=0.05)
+    assert found.results["b"].log_evidence == pytest.approx(log_b, abs=0.05)
+    assert found.probabilities["a"] == pytest.approx(1 / (1 + np.exp(-1.0)), abs=0.03)
+    assert "Out of the race" in found.results["c"].message
+    assert not found.results["c"].converged
+
+
+def test_a_finished_run_can_race_against_a_new_model():
+    a, log_a, _ = counted(0.5)
+    done = basq.infer(gaussian(0.3)[0], PRIOR, seed=1, progress=False)
+    found = basq.compare({"old": done, "new": (a, PRIOR)}, seed=1, progress=False)
+    assert found.results["old"] is done
+    assert found.log_bayes_factor("new", "old")[0] == pytest.approx(2 * np.log(0.5 / 0.3), abs=0.05)
+    assert found.results["new"].log_evidence == pytest.approx(log_a, abs=0.05)
+
+
+def test_problems_can_be_given_as_they_are():
+    models = {"two": basq.problems.gauss(2), "three": basq.problems.gauss(3)}
+    found = basq.compare(models, vectorized=True, seed=1, progress=False)
+    truth = models["two"].log_evidence - models["three"].log_evidence
+    assert found.log_bayes_factor("two", "three")[0] == pytest.approx(truth, abs=0.1)
+
+
+def test_the_budget_is_for_all_models_together():
+    a, _, calls_a = counted(0.01)
+    b, _, calls_b = counted(0.011)
+    found = basq.compare({"a": (a, PRIOR), "b": (b, PRIOR)}, max_evals=107, dlogz=1e-6, seed=1, progress=False)
+    assert len(calls_a) + len(calls_b) == found.n_evals == 107
+    assert "All 107 calls are spent" in found.message
+
+
+def test_a_budget_that_is_too_small_costs_no_call():
+    a, _, calls = counted(0.3)
+    with pytest.raises(basq.InputError, match="first look at all models takes 64 calls"):
+        basq.compare({"a": (a, PRIOR), "b": (a, PRIOR)}, max_evals=40)
+    assert not calls
+
+
+@pytest.mark.parametrize("place", ["runs", "runs.sqlite"])
+def test_stores_hold_every_model_and_a_comparison_is_taken_up(tmp_path, place):
+    a, _, calls_a = counted(0.3)
+    b, _, calls_b = counted(0.3, shift=-1.0)
+    models, store = {"model a": (a, PRIOR), "b": (b, PRIOR)}, tmp_path / place
+    first = basq.compare(models, max_evals=70, store=store, seed=1, progress=False)
+    spent = len(calls_a) + len(calls_b)
+    assert spent == 70
+    second = basq.compare(models, store=store, seed=1, progress=False)
+    files = sorted(p.name for p in tmp_path.rglob("*.sqlite"))
+    assert files == (["b.sqlite", "model_a.sqlite"] if place == "runs" else ["runs-b.sqlite", "runs-model_a.sqlite"])
+    assert second.n_evals == len(calls_a) + len(calls_b) > first.n_evals
+    whole = basq.compare({p.stem: p for p in tmp_path.rglob("*.sqlite")}, progress=False)  # needs no likelihood
+    assert sorted(r.log_evidence for r in whole.results.values()) == sorted(
+        r.log_evidence for r in second.results.values()
+    )
+
+
+def test_same_seed_same_answer_in_worker_processes():
+    models = {"a": (gaussian(0.3)[0], PRIOR), "b": (gaussian(0.5)[0], PRIOR)}
+    here = basq.compare(models, seed=3, progress=False)
+    there = basq.compare(models, seed=3, pool=2, progress=False)
+    assert here.probabilities == there.probabilities
+    assert here.n_evals == there.n_evals
+
+
+def test_an_error_that_leaves_the_comparison_keeps_what_was_paid_for(tmp_path):
+    def broken(x):
+        raise RuntimeError("no licence")
+
+    models = {"a": (gaussian(0.3)[0], PRIOR), "b": (broken, PRIOR)}
+    with pytest.raises(basq.EvaluationError, match="no licence") as caught:
+        basq.compare(models, store=tmp_path / "runs", seed=1, progress=False)
+    assert len(caught.value.observations["a"]) == 32
+    assert any("a.sqlite" in note for note in caught.value.__notes__)
+
+
+def test_repr_is_short():
+    found = comparison((2.0, 0.1), (0.0, 0.1))
+    assert isinstance(found, Comparison)
+    assert repr(found) == f"<Comparison of m0, m1: {found.verdict}>"
