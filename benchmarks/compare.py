@@ -1,9 +1,9 @@
 """Rival models with known evidences: calls until their probabilities are known, shared out cleverly or equally.
 
-    python -m benchmarks.compare            # 40 sets of rivals
+    python -m benchmarks.compare            # 30 sets of rivals
     python -m benchmarks.compare --quick    # 6 sets (minutes)
 
-Every set has three to six models of different shapes and dimensions, whose log-evidences are moved so that the best is
+Every set has four to eight models of different shapes and dimensions, whose log-evidences are moved so that the best is
 at 0, the next within 4 nats and the others up to hundreds of nats below. Three ways to share out the calls, until the
 same certainty: `basq.compare`, the same number for each model, and every model on its own until it converges. Rows go
 to benchmarks/results/compare.csv at once; a second call goes on where the first was stopped.
@@ -11,6 +11,7 @@ to benchmarks/results/compare.csv at once; a second call goes on where the first
 
 import json
 from contextlib import ExitStack
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,16 +27,14 @@ from benchmarks.study import Row, run_all, study_parser
 
 P = basq.problems
 SHAPES = {
-    "gauss 2": lambda s: P.gauss(2, s),
-    "gauss 4": lambda s: P.gauss(4, s),
-    "gauss 6": lambda s: P.gauss(6, s),
-    "lumpy 4": lambda s: P.lumpy(4, s),
-    "student 4": lambda s: P.student(4),
-    "rosen 2": lambda s: P.rosen(2),
-    "mixture 3": lambda s: P.mixture(3, s),
-    "mixture 4": lambda s: P.mixture(4, s),
-    "bimodal 2": lambda s: P.bimodal(2),
-    "skew 3": lambda s: P.skew(3),
+    **{f"gauss {d}": partial(P.gauss, d) for d in (2, 4, 6, 8)},
+    **{f"lumpy {d}": partial(P.lumpy, d) for d in (4, 6)},
+    **{f"mixture {d}": partial(P.mixture, d) for d in (3, 4, 6)},
+    **{f"student {d}": lambda seed, d=d: P.student(d) for d in (4, 6)},
+    "cigar 4": partial(P.cigar, 4),
+    "rosen 2": lambda seed: P.rosen(2),
+    "bimodal 2": lambda seed: P.bimodal(2),
+    "skew 3": lambda seed: P.skew(3),
 }
 DPROB, DLOGZ, BATCH = 0.05, 0.1, 16
 
@@ -54,7 +53,7 @@ class Moved:
 def rivals(seed: int) -> dict[str, Moved]:
     """A set of models: one at log Z = 0, one close to it, the others farther and farther away."""
     rng = np.random.default_rng(seed)
-    n = int(rng.integers(3, 7))
+    n = int(rng.integers(4, 9))
     gaps = np.concatenate([[0.0, rng.uniform(0.0, 4.0)], np.exp(rng.uniform(np.log(2.0), np.log(500.0), n - 2))])
     shapes = rng.choice(list(SHAPES), n, replace=False)
     order = rng.permutation(n)
@@ -82,12 +81,13 @@ class Alone(Race):
 
 def race(kind: type[Race], models: dict[str, Moved], seed: int) -> Comparison:
     """Run a set of models."""
-    budget = sum(50 * (m.prior.n_dim + 2) for m in models.values())
+    own = {name: 50 * (m.prior.n_dim + 2) for name, m in models.items()}
+    budget = sum(own.values())
     with ExitStack() as stack:
         teams = {
             name: stack.enter_context(
                 staffed(
-                    m.log_likelihood, m.prior, method="auto", batch_size=BATCH, max_evals=50 * (m.prior.n_dim + 2),
+                    m.log_likelihood, m.prior, method="auto", batch_size=BATCH, max_evals=own[name] if kind is Alone else budget,
                     dlogz=DLOGZ, vectorized=True, pass_dict=False, pool=None, timeout=None, retries=0,
                     on_error="record", seed=1000 * seed + i, interrupt=Interrupt(),
                 )
@@ -147,7 +147,7 @@ def table(rows: list[Row]) -> dict[str, float]:
 
 
 def main() -> None:
-    parser = study_parser(__doc__, "compare.csv", quick="6 sets", seeds=40, jobs=2)
+    parser = study_parser(__doc__, "compare.csv", quick="6 sets", seeds=30, jobs=2)
     options = parser.parse_args()
     seeds = range(6 if options.quick else options.seeds)
     tasks = [{"seed": s, "way": way} for s in seeds for way in WAYS]

@@ -138,7 +138,7 @@ def test_calls_go_to_the_models_in_the_race():
     c, _, calls_c = counted(0.3, shift=-60.0)
     found = basq.compare({"a": (a, PRIOR), "b": (b, PRIOR), "c": (c, PRIOR)}, seed=1, progress=False)
     assert found.names == ("a", "b", "c")
-    assert len(calls_c) == 48  # the first look, and one batch more
+    assert len(calls_c) == 32  # the first look
     assert len(calls_a) > 48
     assert found.n_evals == len(calls_a) + len(calls_b) + len(calls_c)
     assert found.results["a"].log_evidence == pytest.approx(log_a, abs=0.05)

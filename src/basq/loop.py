@@ -302,11 +302,6 @@ class Sampler:
         return self._state is not None
 
     @property
-    def n_steps(self) -> int:
-        """Steps so far."""
-        return self._n_steps
-
-    @property
     def enough(self) -> int:
         """Calls that make a step worth its audit: a batch, or at first what a model needs."""
         least = self.run.method.initial_size(self.run.prior.n_dim) if self._state is None else 1

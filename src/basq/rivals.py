@@ -23,8 +23,8 @@ from basq.standing import Standing, spread
 from basq.stopping import Stopping
 from basq.types import is_number
 
-FIRST_BATCHES = 2
-"""Steps that every model gets before it may be left behind: the first estimate can be anything."""
+IDLE = 0.05
+"""Share of the probabilities' variance below which a model that has converged is not to blame for it."""
 
 
 def compare(
@@ -187,20 +187,18 @@ class Race:
 
     def choose(self) -> str | None:
         """The model whose next batch is worth most; None if all that matters is known."""
-        steps = {name: sampler.n_steps for name, (sampler, _) in self.teams.items()}
-        newest = min(steps, key=lambda name: steps[name])
-        if steps[newest] < FIRST_BATCHES or not self._all_known:
-            return newest
+        for name, (sampler, _) in self.teams.items():
+            if not sampler.has_learned:
+                return name
         standing = self.standing()
+        gains, variance = standing.gain(), float(np.sum(standing.probability_std**2))
         unsure = standing.probability_std.max() > self.dprob
         worth = {}
-        for name, in_race, p, gain in zip(
-            self.odds, standing.in_race, standing.probability, standing.gain(), strict=True
-        ):
+        for name, in_race, p, gain in zip(self.odds, standing.in_race, standing.probability, gains, strict=True):
             if name in self.given or not in_race or self._hopeless(name):
                 continue
             needed = max(self.stopping.dlogz, 0.5 * self.dprob / max(p * (1.0 - p), 1e-9))
-            if unsure or not self._converged(name, needed):
+            if not self._converged(name, needed) or (unsure and gain > IDLE * variance):
                 worth[name] = gain, p
         return max(worth, key=lambda name: worth[name], default=None)
 
