@@ -14,6 +14,7 @@ from basq.problems.awkward import banana_and_gauss, edge, eggbox, funnel, ring, 
 from basq.problems.base import Problem
 from basq.problems.cases import Case
 from basq.problems.iron_chromium import phase_field
+from basq.problems.lithium_ion import lithium_ion
 from basq.problems.paper import ackley, branin_hoo, mixture, oscillatory
 from basq.problems.recursive_gp import battery_health
 from basq.problems.sharp import bimodal, cigar, gauss, lumpy, narrow_modes, rosen, student
@@ -31,6 +32,7 @@ __all__ = [
     "eggbox",
     "funnel",
     "gauss",
+    "lithium_ion",
     "lumpy",
     "mixture",
     "narrow_modes",
