@@ -59,7 +59,9 @@ def by_scipy(cell: Cell) -> np.ndarray:
         path = integrate.solve_ivp(slope, span, y, method="LSODA", t_eval=t, rtol=1e-10, atol=1e-10)
         y = path.y[:, -1]
     voltage = model.get_processed_variable(VOLTAGE)
-    return np.array([voltage.evaluate(t, y[:, None], inputs=inputs).item() for t, y in zip(path.t, path.y.T, strict=True)])
+    return np.array(
+        [voltage.evaluate(t, y[:, None], inputs=inputs).item() for t, y in zip(path.t, path.y.T, strict=True)]
+    )
 
 
 @pytest.mark.parametrize(("model", "name"), [("SPM", "reduced"), ("SPM", "rest"), ("SPMe", "rest")])
