@@ -61,6 +61,12 @@ def by_words(text):
     }
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)
+def test_tables_have_as_many_cells_in_every_row(page):
+    for table in re.findall(r"(?:^\|.*\|$\n)+", page.read_text(encoding="utf-8"), re.MULTILINE):
+        assert len({row.count("|") - row.count(r"\|") for row in table.splitlines()}) == 1, table
+
+
 # --- the commands of the cluster page ---------------------------------------------------------------------------------
 
 
