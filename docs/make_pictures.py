@@ -1,7 +1,7 @@
 """Draw the pictures of the documentation with the code that they explain: ``make pictures``."""
 
-import argparse
 import contextlib
+import functools
 import re
 import tempfile
 from pathlib import Path
@@ -20,9 +20,10 @@ DPI = 150
 BATCH = 16
 
 
-def watched_run(problem, **options):
-    """Run the default engine and keep the state after every batch."""
-    states = []
+@functools.cache
+def watched_run(family, n_dim, **options):
+    """Run the default engine on a test problem and keep the state after every batch."""
+    problem, states = getattr(basq.problems, family)(n_dim), []
     result = basq.infer(
         problem.log_likelihood,
         problem.prior,
@@ -32,7 +33,7 @@ def watched_run(problem, **options):
         callback=states.append,
         **options,
     )
-    return result, states
+    return problem, result, states
 
 
 def corner():
@@ -81,8 +82,7 @@ def draw_depth(axis, x, y, values, best):
 
 def surrogate():
     """What the surrogate believes after one, two and more batches, and the truth."""
-    problem = basq.problems.rosen(2)
-    result, states = watched_run(problem, seed=3)
+    problem, result, states = watched_run("rosen", 2, seed=3)
     x, y, grid = grid_of(problem)
     truth = problem.log_likelihood(grid)
     figure = Figure(figsize=(7.5, 6.6), layout="constrained")
@@ -109,9 +109,8 @@ def surrogate():
 
 def batch():
     """From candidates to a batch with weights."""
-    problem = basq.problems.rosen(2)
-    _, states = watched_run(problem, seed=3, max_evals=64)
-    cell, rng = states[-1].fitted.cells[0], np.random.default_rng(0)
+    problem, _, states = watched_run("rosen", 2, seed=3)
+    cell, rng = states[2].fitted.cells[0], np.random.default_rng(0)
     points, weights = selection_measure(cell, rng)
     order = rng.permutation(len(points))
     points, weights = points[order], weights[order]
@@ -136,8 +135,7 @@ def batch():
 
 def audits():
     """Predicted against evaluated, for the first, a middle and the last batch."""
-    problem = basq.problems.lumpy(4)
-    result, states = watched_run(problem, seed=2)
+    _, result, states = watched_run("lumpy", 4, seed=2)
     figure = Figure(figsize=(7.5, 3.0), layout="constrained")
     axes = figure.subplots(1, 3)
     for axis, k in zip(axes, (1, len(states) // 2, len(states) - 1), strict=True):
@@ -159,20 +157,15 @@ def audits():
 
 def evidence():
     """Log Z and its error after every batch of the run whose audits are shown."""
-    problem = basq.problems.lumpy(4)
-    result, _ = watched_run(problem, seed=2)
+    problem, result, _ = watched_run("lumpy", 4, seed=2)
     return result.plot_run(truth=problem.log_evidence)
 
 
 PICTURES = (corner, standard_space, surrogate, batch, audits, evidence)
 
 
-def main():
+def main(folder=Path(__file__).parent / "pictures"):
     """Write every picture into a folder."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", type=Path, nargs="?", default=Path(__file__).parent / "pictures")
-    folder = parser.parse_args().folder
-    folder.mkdir(exist_ok=True)
     for draw in PICTURES:
         path = folder / f"{draw.__name__.replace('_', '-')}.png"
         draw().savefig(path, dpi=DPI, metadata={"Software": None})

@@ -3,6 +3,7 @@
 import importlib.util
 import os
 import re
+import runpy
 import subprocess
 import sys
 import textwrap
@@ -65,6 +66,11 @@ def by_words(text):
 def test_tables_have_as_many_cells_in_every_row(page):
     for table in re.findall(r"(?:^\|.*\|$\n)+", page.read_text(encoding="utf-8"), re.MULTILINE):
         assert len({row.count("|") - row.count(r"\|") for row in table.splitlines()}) == 1, table
+
+
+def test_the_pictures_can_be_drawn(tmp_path):
+    runpy.run_path(str(DOCS / "make_pictures.py"))["main"](tmp_path)
+    assert {p.name for p in tmp_path.iterdir()} == {p.name for p in (DOCS / "pictures").iterdir()}
 
 
 # --- the commands of the cluster page ---------------------------------------------------------------------------------
