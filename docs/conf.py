@@ -11,10 +11,6 @@ extensions = ["myst_parser", "sphinx.ext.autodoc", "numpydoc", "sphinx_copybutto
 exclude_patterns = ["_build"]
 
 nitpicky = True
-nitpick_ignore_regex = [
-    ("py:.*", r"(numpy|scipy|concurrent|matplotlib|collections|typing)\..*"),  # their documents are not at hand
-]
-myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
 
 default_role = "code"  # single backticks in docstrings
@@ -28,7 +24,7 @@ html_title = f"basq {version}"
 html_static_path = ["static"]
 html_css_files = ["basq.css"]
 html_copy_source = False
-copybutton_exclude = ".linenos, .gp, .go"
+copybutton_exclude = ".gp, .go"  # prompts and what the console answers
 
 
 def escape_bars(app, what, name, obj, options, lines):
