@@ -14,7 +14,7 @@ PYTHONS := $(PYTHON)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types format bench-paper bench-engine bench-ablation bench-workers bench-overhead guard clean
+.PHONY: help demo test lint types format docs pictures bench-paper bench-engine bench-ablation bench-workers bench-overhead guard clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -38,6 +38,13 @@ format: $(VENV)/.installed-lint ## Format the code and fix what can be fixed
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
+docs: $(VENV)/.installed-docs ## Build the documentation into docs/_build/html; warnings are errors
+	$(BIN)/sphinx-build -W --keep-going -n -q -b html -d docs/_build/doctrees docs docs/_build/html
+	@echo "Open docs/_build/html/index.html"
+
+pictures: $(VENV)/.installed ## Draw the pictures of the documentation anew
+	OMP_NUM_THREADS=1 $(BIN)/python docs/make_pictures.py
+
 bench-paper: $(VENV)/.installed ## Measure the paper's method on the paper's problems
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.paper_method $(ARGS)
 
@@ -57,7 +64,7 @@ bench-ablation: $(VENV)/.installed ## Measure what each part of the default engi
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.engine_ablation $(ARGS)
 
 clean: ## Remove the virtual environment, builds and caches
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) build dist docs/_build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Stamp files: each is newer than pyproject.toml when its packages are installed.
@@ -84,6 +91,10 @@ $(VENV)/.installed: $(VENV)/.created pyproject.toml
 
 $(VENV)/.installed-test: $(VENV)/.created pyproject.toml
 	$(PIP_INSTALL) -e '.[test]'
+	@touch $@ $(VENV)/.installed
+
+$(VENV)/.installed-docs: $(VENV)/.created pyproject.toml
+	$(PIP_INSTALL) -e '.[docs]'
 	@touch $@ $(VENV)/.installed
 
 $(VENV)/.installed-lint: $(VENV)/.created pyproject.toml

@@ -1,43 +1,103 @@
-"""The commands of the documentation do what it says: files are written, commands run, in the order of the page."""
+"""The documentation does what it says: its code runs, prints what the page shows, and its commands work."""
 
 import importlib.util
 import os
 import re
+import runpy
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
 
 DOCS = Path(__file__).parents[1] / "docs"
+PAGES = sorted(page for page in DOCS.rglob("*.md") if "_build" not in page.parts)
 BLOCK = re.compile(
-    r"^```(?P<kind>python|bash|console)(?: (?P<file>[\w.]+))?\n(?P<text>.*?)^```", re.MULTILINE | re.DOTALL
+    r"^(?P<indent> *)```(?P<kind>python|bash|console|text)(?: (?P<label>[\w.]+))?\n(?P<text>.*?)^ *```$",
+    re.MULTILINE | re.DOTALL,
 )
+NUMBER = re.compile(r"-?\d[\d,]*\.?\d*(?:e[+-]?\d+)?")
 NEEDS = {"## Dask": "distributed", "## Ray": "ray", "## MPI": "mpi4py"}
+
+
+def blocks(text):
+    return [m.groupdict() | {"text": textwrap.dedent(m["text"])} for m in BLOCK.finditer(text)]
+
+
+def page_blocks(page):
+    return blocks(page.read_text(encoding="utf-8"))
+
+
+def runs(page):
+    return any(b["kind"] == "python" and not b["label"] for b in page_blocks(page))
+
+
+@pytest.mark.parametrize("page", list(filter(runs, PAGES)), ids=lambda p: p.stem)
+def test_python_of_every_page(page, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    namespace = {"__name__": "__main__"}
+    for block in page_blocks(page):
+        if block["kind"] == "python" and not block["label"]:
+            capsys.readouterr()
+            exec(compile(block["text"], page.name, "exec"), namespace)
+        elif block["label"] == "output":
+            agrees(block["text"], capsys.readouterr().out)
+
+
+def agrees(shown, printed):
+    """Same lines, with nearly the same numbers: another machine rounds differently, and takes a batch more or less."""
+    ours, theirs = by_words(shown), by_words(printed)
+    assert list(ours) == list(theirs), printed
+    for words, numbers in ours.items():
+        assert theirs[words] == pytest.approx(numbers, rel=0.3, abs=0.3), printed
+
+
+def by_words(text):
+    """The numbers of the last line with the same words, for all lines of a text."""
+    lines = [line.split() for line in text.splitlines() if line.strip()]
+    return {
+        NUMBER.sub("#", " ".join(line)): [float(n.replace(",", "")) for n in NUMBER.findall(" ".join(line))]
+        for line in lines
+    }
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)
+def test_tables_have_as_many_cells_in_every_row(page):
+    for table in re.findall(r"(?:^\|.*\|$\n)+", page.read_text(encoding="utf-8"), re.MULTILINE):
+        assert len({row.count("|") - row.count(r"\|") for row in table.splitlines()}) == 1, table
+
+
+def test_the_pictures_can_be_drawn(tmp_path):
+    runpy.run_path(str(DOCS / "make_pictures.py"))["main"](tmp_path)
+    assert {p.name for p in tmp_path.iterdir()} == {p.name for p in (DOCS / "pictures").iterdir()}
+
+
+# --- the commands of the cluster page ---------------------------------------------------------------------------------
 
 
 def sections(page):
     """Sections of a page with their files and commands; what stands before the first is for all."""
     head, *rest = re.split(r"^(?=## )", (DOCS / page).read_text(encoding="utf-8"), flags=re.MULTILINE)
     for text in rest:
-        blocks = [m.groupdict() for m in BLOCK.finditer(head + text)]
-        if any(b["kind"] == "console" for b in blocks):
-            yield pytest.param(blocks, id=text.splitlines()[0].strip("# "))
+        found = blocks(head + text)
+        if any(b["kind"] == "console" for b in found):
+            yield pytest.param(found, id=text.splitlines()[0].strip("# "))
 
 
 def needed(request):
     return next((module for title, module in NEEDS.items() if request.node.callspec.id.startswith(title[3:])), None)
 
 
-@pytest.mark.parametrize("blocks", list(sections("cluster.md")))
-def test_commands_of_the_cluster_page(blocks, tmp_path, request):
+@pytest.mark.parametrize("section", list(sections("cluster.md")))
+def test_commands_of_the_cluster_page(section, tmp_path, request):
     module = needed(request)
     if module and not importlib.util.find_spec(module):
         pytest.skip(f"{module} is not installed")
     script = ["set -e", "trap 'kill $(jobs -p) 2>/dev/null || true; wait' EXIT"]
-    for block in blocks:
-        if block["file"]:
-            (tmp_path / block["file"]).write_text(block["text"])
+    for block in section:
+        if block["label"]:
+            (tmp_path / block["label"]).write_text(block["text"])
         elif block["kind"] == "console":
             script += [line[2:] for line in block["text"].splitlines() if line.startswith("$ ")]
     environment = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}

@@ -1,0 +1,176 @@
+"""Draw the pictures of the documentation with the code that they explain: ``make pictures``."""
+
+import contextlib
+import functools
+import re
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+from scipy import stats
+
+import basq
+from basq.batches import selection_measure
+from basq.plots import BLUE, GREY, ORANGE
+from basq.selection.nystrom import nystrom_features
+from basq.selection.recombination import recombine
+
+DPI = 150
+BATCH = 16
+
+
+@functools.cache
+def watched_run(family, n_dim, **options):
+    """Run the default engine on a test problem and keep the state after every batch."""
+    problem, states = getattr(basq.problems, family)(n_dim), []
+    result = basq.infer(
+        problem.log_likelihood,
+        problem.prior,
+        batch_size=BATCH,
+        vectorized=True,
+        progress=False,
+        callback=states.append,
+        **options,
+    )
+    return problem, result, states
+
+
+def corner():
+    """The picture that the page for beginners makes."""
+    page = (Path(__file__).parent / "start.md").read_text(encoding="utf-8")
+    code = "".join(re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL))
+    namespace = {}
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        exec(compile(code, "start.md", "exec"), namespace)
+    return namespace["figure"]
+
+
+def standard_space():
+    """A prior in the user's parameters and in standard space."""
+    prior = basq.Prior({"rate": stats.lognorm(0.5), "phase": (0, 1)})
+    u = np.random.default_rng(1).standard_normal((600, 2))
+    x = prior.from_standard(u)
+    figure = Figure(figsize=(7.5, 3.5), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    lines = np.linspace(-4, 4, 200)
+    for axis, points, mapped in ((left, x, prior.from_standard), (right, u, lambda rows: rows)):
+        axis.scatter(*points.T, s=5, color=BLUE, alpha=0.6, lw=0)
+        for at in (-2, -1, 0, 1, 2):
+            for line in (np.c_[np.full(200, at), lines], np.c_[lines, np.full(200, at)]):
+                axis.plot(*mapped(line).T, color=GREY, lw=0.7, zorder=0)
+    left.set(xlabel="rate ~ lognorm(0.5)", ylabel="phase ~ uniform(0, 1)", xlim=(0, 4), ylim=(-0.02, 1.02))
+    left.set_title("your parameters x", fontsize=10)
+    right.set(xlabel="u₁", ylabel="u₂", xlim=(-3.5, 3.5), ylim=(-3.5, 3.5), aspect="equal")
+    right.set_title("standard space u: the prior is N(0, I)", fontsize=10)
+    return figure
+
+
+def grid_of(problem, n=120):
+    """Points over the box of a problem with two parameters: axes and (n², 2)."""
+    (x_low, x_high), (y_low, y_high) = problem.prior.bounds
+    x, y = np.linspace(x_low, x_high, n + 2)[1:-1], np.linspace(y_low, y_high, n + 2)[1:-1]
+    return x, y, np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)
+
+
+def draw_depth(axis, x, y, values, best):
+    """Contours of a log-likelihood, relative to the best."""
+    levels = np.array([-64.0, -32.0, -16.0, -8.0, -4.0, -2.0, -1.0, 1e9])
+    depth = (values - best).reshape(len(y), len(x))
+    axis.contourf(x, y, depth, levels=levels, cmap="Blues", norm="symlog", vmin=-64, vmax=2)
+
+
+def surrogate():
+    """What the surrogate believes after one, two and more batches, and the truth."""
+    problem, result, states = watched_run("rosen", 2, seed=3)
+    x, y, grid = grid_of(problem)
+    truth = problem.log_likelihood(grid)
+    figure = Figure(figsize=(7.5, 6.6), layout="constrained")
+    axes = figure.subplots(2, 2, sharex=True, sharey=True)
+    shown = [0, 1, len(states) - 1]
+    for axis, k in zip(axes.flat, shown, strict=False):
+        fitted, seen = states[k].fitted, states[k].observations
+        draw_depth(axis, x, y, fitted.cells[0].model.predict(problem.prior.to_standard(grid))[0], truth.max())
+        axis.plot(*seen.x.T, ".", color="k", ms=4)
+        title = f"surrogate after {len(seen)} calls"
+        if k + 1 < len(states):
+            new = states[k + 1].observations.since(len(seen))
+            axis.plot(*new.x.T, "o", mfc="none", color=ORANGE, ms=6)
+            title += f"; next {len(new)} circled"
+        axis.set_title(title, fontsize=10)
+    draw_depth(axes.flat[3], x, y, truth, truth.max())
+    axes.flat[3].set_title("the true log-likelihood", fontsize=10)
+    for axis in axes[-1]:
+        axis.set_xlabel(result.names[0])
+    for axis in axes[:, 0]:
+        axis.set_ylabel(result.names[1])
+    return figure
+
+
+def batch():
+    """From candidates to a batch with weights."""
+    problem, _, states = watched_run("rosen", 2, seed=3)
+    cell, rng = states[2].fitted.cells[0], np.random.default_rng(0)
+    points, weights = selection_measure(cell, rng)
+    order = rng.permutation(len(points))
+    points, weights = points[order], weights[order]
+    prediction = cell.model.gp.predict(cell.model.reference.whiten(points))
+    features = nystrom_features(cell.model.gp, prediction, BATCH - 1, 200, rng, weights=weights, randomised=False)
+    chosen = recombine(features.values, weights)
+    x = problem.prior.from_standard(points)
+    figure = Figure(figsize=(7.5, 3.7), layout="constrained")
+    left, right = figure.subplots(1, 2, sharex=True, sharey=True)
+    for axis in (left, right):
+        axis.scatter(*x.T, s=1.0 + 4000.0 * weights, color=BLUE, alpha=0.35 if axis is left else 0.12, lw=0)
+        axis.set_xlabel(problem.prior.names[0])
+    picked = x[chosen.index]
+    right.scatter(*picked.T, s=8.0 + 900.0 * chosen.weights, color=ORANGE, alpha=0.85, edgecolor="k", lw=0.6)
+    left.set_ylabel(problem.prior.names[1])
+    left.set_title(f"{len(x):,} weighted candidates", fontsize=10)
+    right.set_title(f"{len(picked)} of them (area: weight)", fontsize=10)
+    middle, spread = np.median(x, axis=0), np.ptp(np.quantile(x, [0.01, 0.99], axis=0), axis=0)
+    left.set(xlim=middle[0] + 0.8 * spread[0] * np.array([-1, 1]), ylim=(np.quantile(x[:, 1], 0.002), 4.15))
+    return figure
+
+
+def audits():
+    """Predicted against evaluated, for the first, a middle and the last batch."""
+    _, result, states = watched_run("lumpy", 4, seed=2)
+    figure = Figure(figsize=(7.5, 3.0), layout="constrained")
+    axes = figure.subplots(1, 3)
+    for axis, k in zip(axes, (1, len(states) // 2, len(states) - 1), strict=True):
+        before = states[k - 1].fitted
+        new = states[k].observations.since(len(before.observations))
+        mean, sd = before.cells[0].model.predict(new.u)
+        near = (mean > mean.max() - 12.0) | (new.log_values > new.log_values.max() - 12.0)
+        axis.errorbar(mean[near], new.log_values[near], xerr=2.0 * sd[near], fmt="o", ms=4, lw=1, color=BLUE)
+        ends = np.array([axis.get_xlim(), axis.get_ylim()])
+        line = np.array([ends.min(), ends.max()])
+        axis.plot(line, line, color=ORANGE, lw=1, zorder=0)
+        axis.set(xlim=line, ylim=line, aspect="equal")
+        axis.set_title(f"calls {len(before.observations) + 1}–{len(states[k].observations)}", fontsize=10)
+        axis.set_xlabel("predicted log ℓ ± 2 sd")
+        axis.text(0.04, 0.95, f"z² = {result.audits[k - 1].z2:.2g}", transform=axis.transAxes, va="top")
+    axes[0].set_ylabel("evaluated log ℓ")
+    return figure
+
+
+def evidence():
+    """Log Z and its error after every batch of the run whose audits are shown."""
+    problem, result, _ = watched_run("lumpy", 4, seed=2)
+    return result.plot_run(truth=problem.log_evidence)
+
+
+PICTURES = (corner, standard_space, surrogate, batch, audits, evidence)
+
+
+def main(folder=Path(__file__).parent / "pictures"):
+    """Write every picture into a folder."""
+    for draw in PICTURES:
+        path = folder / f"{draw.__name__.replace('_', '-')}.png"
+        draw().savefig(path, dpi=DPI, metadata={"Software": None})
+        print(path)
+
+
+if __name__ == "__main__":
+    main()
