@@ -1,4 +1,4 @@
-"""Which model does a lithium-ion cell need, and what are its diffusivities?
+"""Find out which model a lithium-ion cell needs, and its diffusivities.
 
 A cell has been discharged for 500 s; its voltage was recorded while it rested (400 points, 40 µV of noise). The
 single-particle models without (SPM) and with electrolyte (SPMe) both explain that. Which does so better?

@@ -1,12 +1,15 @@
 """The lithium-ion cell: its voltage against other solvers and tolerances, and its inference against interpolation."""
 
 import builtins
+import re
+import runpy
 import subprocess
 import sys
 import threading
 from dataclasses import replace
 from importlib import import_module
 from itertools import pairwise
+from pathlib import Path
 
 import cloudpickle
 import numpy as np
@@ -24,6 +27,7 @@ from basq.problems.lithium_ion import EXPERIMENTS, INPUTS, VOLTAGE, Cell, Experi
 # the package's attribute of this name is the function
 MODULE = import_module("basq.problems.lithium_ion")
 MODELS = ("SPM", "SPMe", "DFN")
+EXAMPLE = Path(__file__).parents[1] / "examples" / "battery.py"
 D_N, D_P = np.exp(1.361) * 1e-14, 1e-13
 REDUCED = EXPERIMENTS["reduced"]
 # the voltage falls to its lower cut-off near the last record: before it if the anode's diffusivity is below the median
@@ -270,13 +274,13 @@ class Interpolated:
     quadrature. Interpolation of the residuals makes their sum of squares a quadratic form in the weights of the nodes.
     """
 
-    def __init__(self, case, degree: int = 8, n_grid: int = 1201):
+    def __init__(self, case, degree: int = 8, n_grid: int = 801):
         self.case, self.degree = case, degree
         nodes = 6.0 * chebyshev.chebpts1(degree + 1)
         self.residuals = np.stack([[self.residual(a, b) for b in nodes] for a in nodes])
         self.basis = np.linalg.inv(chebyshev.chebvander(nodes / 6.0, degree))
         u = np.linspace(-6.0, 6.0, n_grid)
-        w, log_weights = normal_nodes(40)
+        w, log_weights = normal_nodes(24)
         variances = case.prior.from_standard(np.stack([0 * w, 0 * w, w], axis=1))[:, 2]
         n = len(case.log_likelihood.voltages)
         weights = self.weights(u)
@@ -350,3 +354,13 @@ def test_failed_solves_are_recorded(case):
     result = basq.infer(log_likelihood, case.prior, max_evals=32, seed=0, progress=False)
     assert 0 < result.n_failed < 32
     assert "before the last record" in result.failures[0].error
+
+
+def test_example_runs_and_compares(tmp_path, monkeypatch, capsys):
+    infer, options = basq.infer, {"max_evals": 48, "pool": None, "progress": False}
+    monkeypatch.setattr(basq, "infer", lambda *args, **settings: infer(*args, **(settings | options)))
+    runpy.run_path(str(EXAMPLE))["main"](tmp_path)
+    printed = capsys.readouterr().out
+    log_factor = float(re.search(r"log Bayes factor of SPMe over SPM: (\S+)", printed)[1])
+    assert 0.5 < log_factor < 4.0  # open: neither model is out of the question
+    assert {path.name for path in tmp_path.iterdir()} >= {"SPM.png", "SPMe.png", "SPM.sqlite", "SPMe.sqlite"}

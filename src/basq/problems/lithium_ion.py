@@ -105,7 +105,7 @@ class Experiment:
     @property
     def times(self) -> FloatArray:
         """(n_points,) array, s."""
-        out: FloatArray = self.start + np.arange(self.n_points) * (self.duration / self.n_points)
+        out: FloatArray = self.start + np.arange(float(self.n_points)) * (self.duration / self.n_points)
         return out
 
 
@@ -119,12 +119,12 @@ EXPERIMENTS = {
 paper
     10 s at 0.25 ms, 40,000 points.
 reduced
-    The same current made slower and without its two highest frequencies, 400 points. Slow currents reach deeper into the
-    particles and tell as much with fewer points; a call takes a hundredth of the time.
+    The same current made slower and without its two highest frequencies, 400 points. Slow currents reach deeper into
+    the particles and tell as much with fewer points; a call takes a fiftieth of the time.
 rest
-    Half a sine of discharge over 500 s; the voltage is recorded from 90 s after its end on, 400 points. The electrolyte has
-    then nearly relaxed and the particles have not, so the data hardly tell SPM from SPMe. While a current
-    flows the two differ by millivolts, which leaves nothing to ask.
+    Half a sine of discharge over 500 s; the voltage is recorded from 90 s after its end on, 400 points. By then the
+    electrolyte has nearly relaxed and the particles have not, so the data tell the diffusivities but hardly SPM from
+    SPMe. While a current flows the two differ by millivolts, which leaves nothing to ask.
 """
 
 
@@ -200,7 +200,7 @@ class VoltageLikelihood:
     def __call__(self, x: ArrayLike) -> float:
         """Log-likelihood at (D_n, D_p, s), in m²/s and V²."""
         point = np.asarray(x, dtype=float)
-        if point.shape != (3,) or not ((0.0 < point) & (point < np.inf)).all():
+        if point.shape != (3,) or not ((point > 0.0) & (point < np.inf)).all():
             raise InputError(f"The point is {point}; it must be three positive numbers: {', '.join(NAMES)}.")
         d_n, d_p, variance = map(float, point)
         residuals = self.voltages - self.cell.voltage(d_n, d_p)
@@ -224,14 +224,15 @@ def lithium_ion(
     data_model : "SPM", "SPMe" or "DFN", optional
         The model that made the data; the same by default. Cases that differ only in `model` have the same data.
     experiment : "paper", "reduced", "rest" or Experiment
-        "paper" has 40,000 points, "reduced" 400 and a call that is a hundred times faster; "rest" leaves the choice
+        "paper" has 40,000 points, "reduced" 400 and a call that is fifty times faster; "rest" leaves the choice
         between SPM and SPMe open (`EXPERIMENTS`).
     seed : int
         Draws the noise.
     compiled : bool
-        Have PyBaMM compile the equations, which makes SPM and SPMe two to four times faster. It needs gcc, takes a second
-        (DFN: half a minute, for no gain) and keeps the libraries in a folder of the system's temporary directory, or in
-        the one that the environment variable PYBAMM_CASADI_AOT_CACHE names; on a machine with other users name your own.
+        Have PyBaMM compile the equations, which makes SPM and SPMe two to four times faster. It needs gcc, takes a
+        second (DFN: half a minute, for no gain) and keeps the libraries in a folder of the system's temporary
+        directory, or in the one that the environment variable PYBAMM_CASADI_AOT_CACHE names; where others can write
+        there, name your own.
 
     Returns
     -------
