@@ -207,8 +207,9 @@ def _propose_local(target: Target, measure: GaussianMixture, r: float, n: int, r
     x = np.concatenate([measure.sample(n - n_local, rng), local])
     log_pi = measure.log_pdf(x)
     density = np.zeros(len(x))
-    for centre in seen:
-        density += np.exp(log_normal_pdf(x, centre, cov) - log_pi) / len(seen)
+    with np.errstate(over="ignore"):  # far outside the prior: an infinite density is a weight of zero
+        for centre in seen:
+            density += np.exp(log_normal_pdf(x, centre, cov) - log_pi) / len(seen)
     p = gp.predict(x)
     weights = _interest(target, p.mean) / np.maximum((1.0 - r) + r * density, 1e-300)
     return Candidates(p, weights / weights.sum())
