@@ -4,9 +4,9 @@
     python -m benchmarks.compare --quick    # 6 sets (minutes)
 
 Every set has four to eight models of different shapes and dimensions, whose log-evidences are moved so that the best is
-at 0, the next within 4 nats and the others up to 10⁴ nats below, as simulators are. Three ways to share out the calls, until the
-same certainty: `basq.compare`, the same number for each model, and every model on its own until it converges. Rows go
-to benchmarks/results/compare.csv at once; a second call goes on where the first was stopped.
+at 0, the next within 4 nats and the others up to 10⁴ nats below, as simulators are. Three ways to share out the calls,
+until the same certainty: `basq.compare`, the same number for each model, and every model on its own until it converges.
+Rows go to benchmarks/results/compare.csv at once; a second call goes on where the first was stopped.
 """
 
 import json

@@ -294,7 +294,9 @@ def test_race_knows_the_chance_of_every_point():
 
 
 def test_local_candidates_about_a_point_far_outside_the_prior_weigh_nothing():
-    gp = GP.condition(np.array([[0.0, 0.0], [39.0, 0.0]]), np.array([1.0, 2.0]), make_kernel("rbf", 2, 0.5), noise=1e-6)
+    gp = GP.condition(
+        np.array([[0.0, 0.0], [39.0, 0.0]]), np.array([1.0, 2.0]), make_kernel("rbf", 2, lengthscale=0.5), noise=1e-6
+    )
     found = propose(Target(wsabi(gp), factorised=True), MEASURES["single"], "igb", 0.5, 200, np.random.default_rng(0))
     far = found.prediction.x[:, 0] > 20.0
     assert far.any()
