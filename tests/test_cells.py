@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -212,3 +214,14 @@ def test_two_modes_get_a_cell_each_and_their_evidence_adds_up():
     assert len(again) == 2
     assert len(plan_cells(cells[:1], data, np.full(2, -1.5), rescue=False)) == 2
     assert sum(allocate(cells, total.shares, 12)) == 12
+
+
+def test_declared_noise_is_no_surprise_and_no_error(cells):
+    u = np.array([[0.1, 0.2], [0.0, -0.1], [0.3, 0.0], [-0.2, 0.1]])
+    off = 4.0 * np.array([1.0, -1.0, 1.0, -1.0])
+    exact = observe(u, parabola(u) + off)
+    noisy = replace(exact, noise=np.full(4, 4.0))
+    for news, surprising, rms in ((exact, True, 4.0), (noisy, False, 0.0)):
+        found = audit(cells, np.ones(1), MEASURE, 30, news)
+        assert found.surprise == surprising
+        assert found.rms == pytest.approx(rms, abs=0.5)

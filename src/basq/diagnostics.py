@@ -37,7 +37,7 @@ class Audit:
     z2 : float
         Mean square of their standardised residuals (capped); 1 if the surrogate is calibrated, NaN if there are none.
     rms : float
-        Root mean square of their residuals, in nats.
+        Root mean square of their residuals in nats, without what declared noise explains.
     log_ratio : float
         Log of the mean of true over predicted likelihood: the error of log Z as this batch sees it.
     surprise : bool
@@ -81,7 +81,7 @@ def audit(cells: Sequence[Cell], shares: FloatArray, measure: Measure, n_before:
     residual = np.where(np.isfinite(values), np.clip(values - mean, -1e6, 1e6), -50.0)
     matters = (mean + log_measure > common) | (values + log_measure > common)
     inside = matters & np.isfinite(values) & (shares[label] > 0.01)
-    surprise = bool(((residual > SURPRISE) & (values + log_measure > rare)).any())
+    surprise = bool(((residual > SURPRISE + 3.0 * new.noise) & (values + log_measure > rare)).any())
     if not inside.any():
         return Audit(n_before, 0, float("nan"), float("nan"), float("nan"), surprise)
     z2 = np.minimum(residual**2 / (sd**2 + new.noise**2 + FLOOR**2), LARGEST_Z2)[inside]
@@ -90,8 +90,8 @@ def audit(cells: Sequence[Cell], shares: FloatArray, measure: Measure, n_before:
         n_before,
         int(inside.sum()),
         float(z2.mean()),
-        float(np.sqrt(np.mean(tamed**2))),
-        float(np.log(np.mean(np.exp(tamed)))),
+        float(np.sqrt(max(np.mean(tamed**2 - new.noise[inside] ** 2), 0.0))),
+        float(np.log(np.mean(np.exp(tamed - 0.5 * new.noise[inside] ** 2)))),
         surprise,
     )
 
