@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from importlib import import_module
+from importlib.util import find_spec
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 
 N_EQUAL = 4000
 """Samples that stand for a posterior without weighted points."""
+ESCAPED = {c: rf"\{c}" for c in " _%{}$"} | {"\\": r"\backslash ", "^": r"\hat{\ }", "~": r"\sim "}
+UNDRAWABLE = '#!&"`'
+"""Left out of labels: GetDist's files read # and ! as marks, Matplotlib knows no & and no such quotes in formulas."""
 
 
 def package(name: str) -> Any:
@@ -167,11 +171,13 @@ def to_arviz(draws: Draws, prior: FloatArray, attributes: Mapping[str, Any]) -> 
 
 
 def _arviz() -> Any:
-    """ArviZ, or the part of 1.x that holds data."""
+    """ArviZ, or the part of 1.x that holds data where only that is installed."""
     try:
-        return import_module("arviz_base")
-    except ModuleNotFoundError:
         return package("arviz")
+    except InputError:
+        if find_spec("arviz_base") is None:
+            raise
+        return package("arviz_base")
 
 
 def _chain(names: tuple[str, ...], x: FloatArray) -> dict[str, FloatArray]:
@@ -239,10 +245,10 @@ def tex(name: str) -> str:
     r"""A name for LaTeX's mathematics mode: upright, unless it brings its own, as ``$\alpha$`` does."""
     parts = name.split("$")
     if len(parts) % 2 == 0:  # an odd dollar sign means a dollar
-        return _upright(name)
-    return "".join(part if i % 2 else _upright(part) for i, part in enumerate(parts))
+        parts = [name]
+    return "".join(part if i % 2 else _upright(part) for i, part in enumerate(parts)) or "p"
 
 
 def _upright(text: str) -> str:
-    special = {c: rf"\{c}" for c in " _%#&{}$"} | {"\\": r"\backslash ", "^": r"\hat{\ }", "~": r"\sim "}
-    return rf"\mathrm{{{''.join(special.get(c, c) for c in text)}}}" if text else ""
+    kept = "".join(ESCAPED.get(c, c) for c in text if c not in UNDRAWABLE)
+    return rf"\mathrm{{{kept}}}" if kept else ""
