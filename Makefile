@@ -14,7 +14,7 @@ PYTHONS := $(PYTHON)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types format bench-paper bench-engine bench-ablation bench-workers bench-overhead guard clean
+.PHONY: help demo test test-arviz lint types format bench-paper bench-engine bench-ablation bench-workers bench-overhead guard clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -24,6 +24,9 @@ demo: $(VENV)/.installed ## Run the demonstration
 
 test: $(VENV)/.installed-test ## Run the tests (without those marked slow)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 $(ARGS)
+
+test-arviz: .venv-arviz/.installed ## Test the export to the ArviZ that the other tests do not use (0.x or 1.x)
+	OMP_NUM_THREADS=1 .venv-arviz/bin/python -m pytest tests/test_export.py -k arviz $(ARGS)
 
 lint: $(VENV)/.installed-lint ## Check style, import directions and spelling
 	$(BIN)/ruff check .
@@ -57,7 +60,7 @@ bench-ablation: $(VENV)/.installed ## Measure what each part of the default engi
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.engine_ablation $(ARGS)
 
 clean: ## Remove the virtual environment, builds and caches
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) .venv-arviz build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Stamp files: each is newer than pyproject.toml when its packages are installed.
@@ -85,6 +88,20 @@ $(VENV)/.installed: $(VENV)/.created pyproject.toml
 $(VENV)/.installed-test: $(VENV)/.created pyproject.toml
 	$(PIP_INSTALL) -e '.[test]'
 	@touch $@ $(VENV)/.installed
+
+# Python 3.11 has ArviZ 0.x in the tests, so a newer Python tries 1.x here; where that is the tests' own, 0.x is tried.
+.venv-arviz/.installed: $(VENV)/.created pyproject.toml
+	@recent='import sys; sys.exit(sys.version_info < (3, 12))'; \
+	if $(BIN)/python -c "$$recent"; then chosen=$(BIN)/python; wanted='arviz>=0.22,<1'; \
+	else wanted='arviz>=1'; chosen=; \
+	    for candidate in python3.14 python3.13 python3.12; do \
+	        if $$candidate -c "$$recent" 2>/dev/null; then chosen=$$candidate; break; fi; \
+	    done; \
+	fi; \
+	if [ -z "$$chosen" ]; then echo "ArviZ 1.x needs Python 3.12 or newer, and none was found." >&2; exit 1; fi; \
+	$$chosen -m venv --clear .venv-arviz && \
+	.venv-arviz/bin/python -m pip install -q --disable-pip-version-check -e . "$$wanted" pytest hypothesis h5netcdf h5py
+	@touch $@
 
 $(VENV)/.installed-lint: $(VENV)/.created pyproject.toml
 	$(PIP_INSTALL) -e '.[lint]'

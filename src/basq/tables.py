@@ -124,13 +124,17 @@ class Summary:
             return f"<p>{escape(str(self))}</p>"
         head = _html_row("th", ["parameter", *COLUMNS])
         body = "".join(_html_row("td", [row.parameter, *row.texts()]) for row in self.rows)
-        return f'<table style="font-variant-numeric:tabular-nums"><thead>{head}</thead><tbody>{body}</tbody></table>'
+        style = "color:inherit;font-size:inherit;font-variant-numeric:tabular-nums;border-collapse:collapse"
+        return f'<table style="{style}"><thead>{head}</thead><tbody>{body}</tbody></table>'
 
 
 def _html_row(tag: str, cells: Sequence[str]) -> str:
     """A table's row, its first cell to the left; colours are the notebook's own, so that they suit light and dark."""
     sides = ["left", *["right"] * (len(cells) - 1)]
-    parts = [f'<{tag} style="text-align:{side}">{escape(c)}</{tag}>' for side, c in zip(sides, cells, strict=True)]
+    parts = [
+        f'<{tag} style="text-align:{side};padding:0.1em 0.8em">{escape(cell)}</{tag}>'
+        for side, cell in zip(sides, cells, strict=True)
+    ]
     return f"<tr>{''.join(parts)}</tr>"
 
 
