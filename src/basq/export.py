@@ -163,7 +163,7 @@ def to_arviz(draws: Draws, prior: FloatArray, attributes: Mapping[str, Any]) -> 
     if draws.log_joint is not None:
         stats["lp"] = draws.log_joint[None]
     groups = {"posterior": _chain(draws.names, draws.x), "sample_stats": stats, "prior": _chain(draws.names, prior)}
-    if hasattr(arviz, "InferenceData"):
+    if "InferenceData" in vars(arviz):  # 1.x answers hasattr with a warning
         return arviz.from_dict(**groups, attrs=dict(attributes), posterior_attrs=dict(attributes))
     if any("/" in name for name in draws.names):
         raise InputError(f"ArviZ 1.x allows no '/' in names, and the parameters are {draws.names}; rename them.")
