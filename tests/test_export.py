@@ -461,6 +461,14 @@ def test_getdist_files(result, n, tmp_path, capsys):
     assert again.properties.float("log_evidence") == pytest.approx(result.log_evidence)
 
 
+def test_getdist_files_keep_the_message_on_one_line(one, tmp_path, capsys):
+    getdist = pytest.importorskip("getdist")
+    replace(one, message="Not converged: calls failed\nsampler=mcmc").to_getdist(tmp_path / "chain")
+    again = getdist.loadMCSamples(str(tmp_path / "chain"), no_cache=True)
+    assert again.sampler == "uncorrelated"
+    assert again.properties.string("message") == "Not converged: calls failed sampler=mcmc"
+
+
 def test_anesthetic_reads_the_getdist_files(awkward, tmp_path):
     anesthetic = pytest.importorskip("anesthetic")
     awkward.to_getdist(tmp_path / "chain", n=None)

@@ -206,7 +206,8 @@ def to_getdist(draws: Draws, prior: Prior, root: str | Path | None, attributes: 
         start = Path(root)
         start.parent.mkdir(parents=True, exist_ok=True)
         out.saveAsText(str(start))
-        out.saveTextMetadata(str(start), properties={"sampler": "uncorrelated", **attributes})
+        about = {key: " ".join(str(value).split()) for key, value in attributes.items()}  # a line each
+        out.saveTextMetadata(str(start), properties={"sampler": "uncorrelated", **about})
     return out
 
 

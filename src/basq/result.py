@@ -306,7 +306,8 @@ class Result:
         error of the surrogate.
         """
         draws = self._draws(n, seed)
-        return export.to_arviz(draws, self.prior.sample(n, np.random.default_rng(seed)), self._attributes)
+        other = np.random.default_rng(seed).spawn(1)[0]  # not the stream of the posterior's draws
+        return export.to_arviz(draws, self.prior.sample(n, other), self._attributes)
 
     def to_getdist(self, root: str | Path | None = None, *, n: int | None = N_SUMMARY, seed: Any = 0) -> "MCSamples":
         r"""Samples for GetDist, with names, labels and the prior's bounds.
