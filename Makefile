@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install -q --disable-pip-version-check
 # Further arguments for pytest or the benchmark, for example: make test ARGS="-k prior"
 ARGS ?=
+# A Python of at least 3.12 for `make test-arviz`, if it has another name than python3.12 and so on
+ARVIZ_PYTHON ?=
 
 # A Python named by the user is the only one tried; otherwise newer ones are looked for too.
 ifeq ($(origin PYTHON),file)
@@ -14,7 +16,7 @@ PYTHONS := $(PYTHON)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types format docs pictures bench-paper bench-engine bench-ablation bench-workers bench-overhead guard clean
+.PHONY: help demo test test-arviz lint types format docs pictures bench-paper bench-engine bench-ablation bench-workers bench-overhead guard clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -24,6 +26,9 @@ demo: $(VENV)/.installed ## Run the demonstration
 
 test: $(VENV)/.installed-test ## Run the tests (without those marked slow)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 $(ARGS)
+
+test-arviz: .venv-arviz/.installed ## Test the export to the ArviZ that the other tests do not use (0.x or 1.x)
+	OMP_NUM_THREADS=1 .venv-arviz/bin/python -m pytest tests/test_export.py -k arviz $(ARGS)
 
 lint: $(VENV)/.installed-lint ## Check style, import directions and spelling
 	$(BIN)/ruff check .
@@ -64,7 +69,7 @@ bench-ablation: $(VENV)/.installed ## Measure what each part of the default engi
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.engine_ablation $(ARGS)
 
 clean: ## Remove the virtual environment, builds and caches
-	rm -rf $(VENV) build dist docs/_build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) .venv-arviz build dist docs/_build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Stamp files: each is newer than pyproject.toml when its packages are installed.
@@ -96,6 +101,20 @@ $(VENV)/.installed-test: $(VENV)/.created pyproject.toml
 $(VENV)/.installed-docs: $(VENV)/.created pyproject.toml
 	$(PIP_INSTALL) -e '.[docs]'
 	@touch $@ $(VENV)/.installed
+
+# With Python 3.11 the tests have ArviZ 0.x, so this one has 1.x, or at least its part that holds data, which needs no newer
+# Python; with a newer one it is the other way round.
+.venv-arviz/.installed: $(VENV)/.created pyproject.toml
+	@recent='import sys; sys.exit(sys.version_info < (3, 12))'; \
+	chosen=$(BIN)/python; wanted=arviz-base; \
+	if $(BIN)/python -c "$$recent"; then wanted='arviz<1'; \
+	else for candidate in $(ARVIZ_PYTHON) python3.14 python3.13 python3.12; do \
+	    if $$candidate -c "$$recent" 2>/dev/null; then chosen=$$candidate; wanted='arviz>=1'; break; fi; \
+	done; fi; \
+	echo "Making .venv-arviz with $$($$chosen --version) and $$wanted"; \
+	$$chosen -m venv --clear .venv-arviz && \
+	.venv-arviz/bin/python -m pip install -q --disable-pip-version-check -e . "$$wanted" pytest hypothesis h5netcdf h5py
+	@touch $@
 
 $(VENV)/.installed-lint: $(VENV)/.created pyproject.toml
 	$(PIP_INSTALL) -e '.[lint]'

@@ -1,7 +1,9 @@
 """A result's posterior, in the user's parameters, whatever the prior."""
 
 import pickle
+import re
 from dataclasses import replace
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from scipy.special import ndtri
 
 import basq
 from basq.errors import InputError
+from basq.tables import Row, with_error
 
 METHOD = basq.Paper(model="wsabi-m", mean="constant", n_candidates=2000, n_nystrom=100)
 MIXTURE = basq.problems.mixture(2)
@@ -237,26 +240,98 @@ def test_coupled_transforms_say_what_they_cannot_do(coupled):
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_summary_names_every_parameter(name, request):
+def test_summary_is_a_table_of_every_parameter(name, request):
     result = request.getfixturevalue(name)
-    lines = result.summary().splitlines()
-    assert len(lines) == 3
-    for column in ("mean", "sd", "2.5%", "50%", "97.5%"):
-        assert column in lines[0]
-    for line, parameter, mean in zip(lines[1:], result.names, result.mean, strict=True):
-        fields = line.split()
-        assert fields[0] == parameter
-        numbers = [float(field) for field in fields[1:]]
-        assert numbers[0] == pytest.approx(mean, rel=1e-3, abs=1e-4)
-        assert numbers[2] < numbers[3] < numbers[4]
+    summary = result.summary()
+    assert [row.parameter for row in summary] == list(result.names)
+    assert len(summary) == 2
+    for i, row in enumerate(summary):
+        assert (row.mean, row.sd) == (result.mean[i], np.sqrt(result.cov[i, i]))
+        np.testing.assert_array_equal(
+            [row.low, row.median, row.high], result.marginal(row.parameter).ppf([0.025, 0.5, 0.975])
+        )
+        assert summary[row.parameter] is row
+    head, *lines = str(summary).splitlines()
+    assert head.split() == ["parameter", "mean", "sd", "2.5%", "50%", "97.5%"]
+    for line, row in zip(lines, summary, strict=True):
+        parameter, *numbers = line.split()
+        assert parameter == row.parameter
+        found = np.array(numbers, dtype=float)
+        np.testing.assert_allclose(found, [row.mean, row.sd, row.low, row.median, row.high], atol=0.06 * row.sd)
+    with pytest.raises(InputError, match=r"'speed'.*" + result.names[0]):
+        summary["speed"]
+
+
+def test_summary_as_a_data_frame(separable):
+    frame = separable.summary().to_pandas()
+    assert list(frame.columns) == ["mean", "sd", "2.5%", "50%", "97.5%"]
+    assert list(frame.index) == ["rate", "phase"]
+    assert frame.loc["rate", "97.5%"] == separable.summary()["rate"].high
 
 
 def test_text_of_a_result(separable):
     text = str(separable)
-    assert f"log Z = {separable.log_evidence:.3f} ± {separable.log_evidence_std:.3f}" in text
-    assert "80 calls in 5 batches" in text
+    assert re.match(r"log Z = -?\d+\.\d+ ± 0\.\d+   \(80 calls in 5 batches\)", text)
     assert separable.message in text
-    assert separable.summary() in text
+    assert str(separable.summary()) in text
+    assert "\n" not in repr(separable)
+    assert len(repr(separable)) < 200
+    assert "not converged" in repr(separable)
+    assert "rate, phase" in repr(separable)
+
+
+def test_html_of_a_result_is_small_well_formed_and_has_no_colours_of_its_own_for_text(separable):
+    html = separable._repr_html_()
+    text = "".join(ElementTree.fromstring(f"<body>{html.replace('&ensp;', ' ')}</body>").itertext())
+    assert separable.message in text
+    for row in separable.summary():
+        assert all(number in text for number in row.texts())
+    assert len(html) < 3000
+    assert set(re.findall(r"[^-]color:(\w+)", html)) <= {"inherit"}
+    assert "http" not in html
+
+
+def test_html_escapes_what_users_wrote():
+    def fails(x):
+        raise ValueError("<b>& more")
+
+    calls = iter(range(100))
+
+    def sometimes(x):
+        return fails(x) if next(calls) == 5 else -float(x[0] ** 2)
+
+    result = basq.infer(
+        sometimes, {"<i>": (0, 1)}, method=METHOD, batch_size=8, max_evals=16, dlogz=0.0, seed=0, progress=False
+    )
+    html = result._repr_html_()
+    ElementTree.fromstring(f"<body>{html.replace('&ensp;', ' ')}</body>")
+    assert "1 more calls failed" in html
+    assert "&lt;b&gt;&amp; more" in html
+    assert "&lt;i&gt;" in html
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "text"),
+    [
+        (1.36132, 0.02513, "1.361 ± 0.025"),
+        (-12345.678, 0.0996, "-12345.68 ± 0.10"),
+        (0.0, 1.0, "0.0 ± 1.0"),
+        (12345.678, 120.4, "12346 ± 120"),
+        (3.9123e-14, 1.234e-15, "3.91e-14 ± 1.2e-15"),
+        (-2.4e-10, 3e-9, "-2e-10 ± 3.0e-09"),
+        (6.02214e23, 1.5e21, "6.022e+23 ± 1.5e+21"),
+        (1234567.0, 1e-9, "1.2345670000000000e+06 ± 1.0e-09"),
+        (float("-inf"), float("inf"), "-inf ± inf"),
+        (float("nan"), 0.1, "nan ± 0.10"),
+        (2.0 / 3.0, 0.0, "0.66667 ± 0"),
+    ],
+)
+def test_as_many_digits_as_the_error_allows(value, error, text):
+    assert with_error(value, error) == text
+
+
+def test_a_skewed_posterior_keeps_digits_at_its_steep_end():
+    assert Row("a", 3.0, 5.0, 0.021, 0.9, 14.0).texts() == ["3.00", "5.00", "0.02", "0.90", "14.00"]
 
 
 def test_aliases(separable):
@@ -340,11 +415,17 @@ def test_corner_plot_of_a_run_that_found_nothing_says_why():
     )
     with pytest.raises(InputError, match="no posterior"):
         nothing.plot_corner()
+    assert len(nothing.summary()) == 0
+    assert "no posterior over a" in str(nothing)
+    assert "no posterior over a" in nothing._repr_html_()
+    assert "log Z = -inf ± inf" in repr(nothing)
 
 
-def test_results_are_frozen(separable):
+def test_results_are_frozen_and_can_be_compared_and_kept_in_sets(separable, affine):
     with pytest.raises(AttributeError):
         separable.log_evidence = 0.0
+    assert separable != affine
+    assert separable in {separable, affine}
 
 
 def test_evidence_itself_has_the_surrogates_moments():

@@ -1,6 +1,7 @@
 """What has been evaluated so far."""
 
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 
@@ -80,3 +81,32 @@ class Observations:
             np.concatenate([self.explores, np.broadcast_to(explores, len(x))]),
             np.concatenate([self.batch, np.broadcast_to(batch, len(x))]),
         )
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A call that has failed for good.
+
+    Attributes
+    ----------
+    id : int
+    x : (d,) array
+        Where.
+    error : str
+        Why.
+    traceback : str or None
+        Where in the user's code, if it raised.
+    attempts : int
+        How often it was tried.
+    """
+
+    id: int
+    x: FloatArray
+    error: str
+    traceback: str | None
+    attempts: int
+
+    @classmethod
+    def of(cls, row: dict[str, Any]) -> "Failure":
+        """Read a row of the store."""
+        return cls(row["id"], row["x"], row["error"], row["traceback"], row["attempt"])

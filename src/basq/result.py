@@ -3,140 +3,39 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from basq import archive, export
+from basq.densities import ParameterDensity, coordinate_moments
 from basq.diagnostics import Audit
 from basq.errors import InputError
-from basq.method import Density, Fit, Posterior
-from basq.observations import Observations
+from basq.export import Draws
+from basq.method import Fit, Posterior
+from basq.observations import Failure, Observations
 from basq.prior import Prior
 from basq.quadrature.sampled import KernelDensity, smooth_1d
 from basq.state import Record, State
+from basq.tables import QUANTILES, Row, Summary, card, with_error
 from basq.types import FloatArray
+from basq.version import __version__
 
 if TYPE_CHECKING:
+    from anesthetic import Samples
+    from getdist import MCSamples
     from matplotlib.figure import Figure
+    from pandas import DataFrame
+
+__all__ = ["Failure", "ParameterDensity", "Result"]
 
 N_SUMMARY = 4000
 """Samples behind correlations and behind marginals without closed form."""
 
 
-@dataclass(frozen=True)
-class ParameterDensity:
-    """A density over some of the user's parameters.
-
-    Attributes
-    ----------
-    names : tuple of str
-    density : Density
-        Over the same coordinates, in standard space or in the user's.
-    prior : Prior or None
-        Maps standard space to parameters; None where ``density`` is in the user's space already.
-    dims : tuple of int
-        The parameters' places in the prior.
-    """
-
-    names: tuple[str, ...]
-    density: Density
-    prior: Prior | None
-    dims: tuple[int, ...]
-
-    def log_pdf(self, x: ArrayLike) -> FloatArray:
-        """Log-density at x: (k, d), or (k,) for a single parameter."""
-        points = self._rows(x)
-        if self.prior is None:
-            return self.density.log_pdf(points)
-        u, jacobian = np.empty_like(points), np.zeros(len(points))
-        inside = np.ones(len(points), dtype=bool)
-        for column, i in enumerate(self.dims):
-            low, high = self.prior.bounds[i]
-            inside &= (points[:, column] >= low) & (points[:, column] <= high)
-        u[~inside] = 0.0
-        for column, i in enumerate(self.dims):
-            u[inside, column] = self.prior.coordinate_to_standard(i, points[inside, column])
-            jacobian += self.prior.coordinate_log_jacobian(i, u[:, column])
-        return np.where(inside, self.density.log_pdf(u) - jacobian, -np.inf)
-
-    def pdf(self, x: ArrayLike) -> FloatArray:
-        """Density at x: (k, d), or (k,) for a single parameter."""
-        out: FloatArray = np.exp(self.log_pdf(x))
-        return out
-
-    def cdf(self, t: ArrayLike) -> FloatArray:
-        """Distribution function of a single parameter at t (k,)."""
-        points = np.atleast_1d(np.asarray(t, dtype=float))
-        if self.prior is None or len(self.dims) > 1:
-            return self.density.cdf(points)
-        low, high = self.prior.bounds[self.dims[0]]
-        below = self.density.cdf(self.prior.coordinate_to_standard(self.dims[0], np.clip(points, low, high)))
-        inside = 1.0 - below if self._falls else below
-        return np.where(points <= low, 0.0, np.where(points >= high, 1.0, inside))
-
-    def ppf(self, q: ArrayLike) -> FloatArray:
-        """Quantiles of a single parameter at levels q (k,)."""
-        if self.prior is None or len(self.dims) > 1:
-            return self.density.ppf(q)
-        values = self.density.ppf(1.0 - np.asarray(q, dtype=float) if self._falls else q)
-        return self.prior.coordinate_from_standard(self.dims[0], np.clip(values, -8.0, 8.0))
-
-    @property
-    def _falls(self) -> bool:
-        """Whether a unit-cube transform turns the parameter round: large where the standard coordinate is small."""
-        assert self.prior is not None
-        low, high = self.prior.coordinate_from_standard(self.dims[0], np.array([-1.0, 1.0]))
-        return bool(high < low)
-
-    def sample(self, n: int, seed: Any = None) -> FloatArray:
-        """Draw n equal-weight points: (n, d)."""
-        points = self.density.sample(n, np.random.default_rng(seed))
-        if self.prior is None:
-            return points
-        columns = [self.prior.coordinate_from_standard(i, points[:, c]) for c, i in enumerate(self.dims)]
-        return np.stack(columns, axis=1)
-
-    def _rows(self, x: ArrayLike) -> FloatArray:
-        points = np.asarray(x, dtype=float)
-        if len(self.dims) == 1:
-            return points.reshape(-1, 1)
-        points = np.atleast_2d(points)
-        if points.shape[1] != len(self.dims):
-            raise InputError(f"Points over {self.names} must have shape (k, {len(self.dims)}), got {points.shape}.")
-        return points
-
-
-@dataclass(frozen=True)
-class Failure:
-    """A call that has failed for good.
-
-    Attributes
-    ----------
-    id : int
-    x : (d,) array
-        Where.
-    error : str
-        Why.
-    traceback : str or None
-        Where in the user's code, if it raised.
-    attempts : int
-        How often it was tried.
-    """
-
-    id: int
-    x: FloatArray
-    error: str
-    traceback: str | None
-    attempts: int
-
-    @classmethod
-    def of(cls, row: dict[str, Any]) -> "Failure":
-        """Read a row of the store."""
-        return cls(row["id"], row["x"], row["error"], row["traceback"], row["attempt"])
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Result:
     """Evidence and posterior of a run.
 
@@ -307,42 +206,150 @@ class Result:
             return self._posterior.moments()
         if not self.prior.is_separable:
             return self._samples.mean(axis=0), np.atleast_2d(np.cov(self._samples.T))
-        means, sds = np.array([self._coordinate_moments(i) for i in range(self.prior.n_dim)]).T
+        each = [coordinate_moments(self.prior, i, self._standard.marginal([i])) for i in range(self.prior.n_dim)]
+        means, sds = np.array([m or (c.mean(), c.std()) for m, c in zip(each, self._samples.T, strict=True)]).T
         correlation = np.atleast_2d(np.corrcoef(self._samples.T))
         return means, correlation * np.outer(sds, sds)
 
-    def _coordinate_moments(self, i: int) -> tuple[float, float]:
-        """Mean and standard deviation of one parameter of a separable prior."""
-        density = self._standard.marginal([i])
-        centre, spread = density.moments()
-        # a surrogate that goes negative can have a negative "variance": then look everywhere
-        sd = float(np.sqrt(spread[0, 0])) if spread[0, 0] > 0.0 else 8.0
-        u = np.clip(centre[0] + sd * np.linspace(-9.0, 9.0, 1201), -8.0, 8.0)
-        weight = np.maximum(density.pdf(u), 0.0) * np.gradient(u)
-        if weight.sum() <= 0.0:
-            return float(self._samples[:, i].mean()), float(self._samples[:, i].std())
-        x = self.prior.coordinate_from_standard(i, u)
-        mean = float(weight @ x / weight.sum())
-        return mean, float(np.sqrt(weight @ (x - mean) ** 2 / weight.sum()))
+    def summary(self) -> Summary:
+        """The posterior in a table: mean, standard deviation and quantiles of every parameter.
 
-    def summary(self) -> str:
-        """Return a table of the posterior, one line per parameter."""
+        Examples
+        --------
+        ``print(result.summary())`` shows it, ``result.summary()["rate"].mean`` is a number of it, and
+        ``result.summary().to_pandas()`` makes a data frame.
+        """
         if self.standard_posterior is None:
-            return f"no posterior over {', '.join(self.names)}"
-        width = max(9, *(len(n) for n in self.names))
-        lines = [f"{'parameter':<{width}}  {'mean':>11} {'sd':>11} {'2.5%':>11} {'50%':>11} {'97.5%':>11}"]
-        sds = np.sqrt(np.diag(self.cov))
-        for name, mean, sd in zip(self.names, self.mean, sds, strict=True):
-            low, middle, high = self.marginal(name).ppf([0.025, 0.5, 0.975])
-            lines.append(f"{name:<{width}}  {mean:>11.5g} {sd:>11.4g} {low:>11.5g} {middle:>11.5g} {high:>11.5g}")
-        return "\n".join(lines)
+            return Summary(self.names, ())
+        moments = zip(self.names, self.mean.tolist(), np.sqrt(np.diag(self.cov)).tolist(), strict=True)
+        return Summary(
+            self.names, tuple(Row(n, m, sd, *self.marginal(n).ppf(QUANTILES).tolist()) for n, m, sd in moments)
+        )
+
+    @property
+    def _headline(self) -> str:
+        return f"log Z = {with_error(self.log_evidence, self.log_evidence_std)}"
+
+    @property
+    def _effort(self) -> str:
+        return f"{self.n_evals} calls in {self.n_batches} batches"
+
+    @property
+    def _trouble(self) -> str:
+        return f"{self.n_failed} more calls failed (result.failures), the last: {self.failures[-1].error}"
+
+    def __repr__(self) -> str:
+        verdict = "converged" if self.converged else "not converged"
+        return f"<basq.Result: {self._headline}, {verdict}, {self._effort}, parameters {', '.join(self.names)}>"
 
     def __str__(self) -> str:
-        head = f"log Z = {self.log_evidence:.3f} ± {self.log_evidence_std:.3f}"
-        lines = [f"{head}   ({self.n_evals} calls in {self.n_batches} batches)", self.message]
-        if self.failures:
-            lines.append(f"{self.n_failed} more calls failed (result.failures), the last: {self.failures[-1].error}")
-        return "\n".join([*lines, "", self.summary()])
+        lines = [f"{self._headline}   ({self._effort})", self.message, *([self._trouble] if self.failures else [])]
+        return "\n".join([*lines, "", str(self.summary())])
+
+    def _repr_html_(self) -> str:
+        lines = [self.message, *([self._trouble] if self.failures else [])]
+        return card(self._headline, self._effort, self.converged, lines) + self.summary()._repr_html_()
+
+    def save(self, path: str | Path) -> None:
+        """Write everything into one file, which `Result.load` reads; it appears only when it is complete."""
+        if self.standard_posterior is not None:
+            _ = self._samples  # drawn once, here: whoever loads the file has the same ones at once
+        archive.write(Path(path), self)
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Result":
+        """Read a file that `save` has written: the same samples, densities and plots, without the likelihood.
+
+        Warnings
+        --------
+        The file holds pickled objects, which can run any code when they are read: load only files that you trust.
+        """
+        found = archive.read(Path(path))
+        if not isinstance(found, cls):
+            raise InputError(f"{path} holds a {type(found).__name__}, not a result.")
+        return found
+
+    def weighted_samples(self) -> Draws:
+        """The posterior as weighted points: the draws that the evidence was integrated with, where there are any.
+
+        Methods with a posterior in closed form (`basq.Paper` with an RBF kernel) give equal weights.
+        """
+        return self._draws(None, 0)
+
+    def to_pandas(
+        self, table: Literal["posterior", "evaluations"] = "posterior", *, n: int = N_SUMMARY, seed: Any = 0
+    ) -> "DataFrame":
+        """A pandas data frame, one column per parameter.
+
+        Parameters
+        ----------
+        table : "posterior" or "evaluations"
+            n equal-weight samples; or every evaluated point with its log-likelihood, the standard deviation of its
+            noise, whether it explored, and its batch.
+        n, seed
+            Of the samples.
+        """
+        if table not in ("posterior", "evaluations"):
+            raise InputError(f"to_pandas({table!r}): allowed are 'posterior' and 'evaluations'.")
+        if table == "posterior":
+            return export.to_frame(self.names, self.sample(n, seed))
+        seen = self.observations
+        more = {name: getattr(seen, name) for name in ("log_likelihood", "noise", "explores", "batch")}
+        return export.to_frame(self.names, seen.x, more)
+
+    def to_arviz(self, *, n: int = N_SUMMARY, seed: Any = 0) -> Any:
+        """n equal-weight samples for ArviZ: an ``InferenceData`` for ArviZ 0.x, a ``DataTree`` for 1.x.
+
+        Group ``posterior`` holds the parameters, ``prior`` as many draws of the prior, ``sample_stats`` the surrogate's
+        log-likelihood at every sample and ``lp``, which adds the prior's log-density where it has one. The evidence and
+        the verdict are attributes. The draws are independent: R-hat and effective sample size say nothing about the
+        error of the surrogate.
+        """
+        draws = self._draws(n, seed)
+        other = np.random.default_rng(seed).spawn(1)[0]  # not the stream of the posterior's draws
+        return export.to_arviz(draws, self.prior.sample(n, other), self._attributes)
+
+    def to_getdist(self, root: str | Path | None = None, *, n: int | None = N_SUMMARY, seed: Any = 0) -> "MCSamples":
+        r"""Samples for GetDist, with names, labels and the prior's bounds.
+
+        GetDist allows no spaces, ``*`` or ``?`` in names, so ``"$\alpha$"`` becomes ``alpha`` and ``"decay rate"``
+        ``decay_rate``; the labels keep what was given. Its ``loglikes`` are minus the log of likelihood times prior, of
+        the surrogate; minus the log-likelihood if the prior is a transform without a density.
+
+        Parameters
+        ----------
+        root : path, optional
+            Also write chain files: ``root.txt``, ``.paramnames``, ``.ranges`` and ``.properties.ini``, for
+            ``getdist.loadMCSamples``, the GetDist program and ``anesthetic.read_chains``.
+        n : int or None
+            Number of equal-weight samples; None for those of `weighted_samples`.
+        seed
+            Of the samples.
+        """
+        return export.to_getdist(self._draws(n, seed), self.prior, root, self._attributes)
+
+    def to_anesthetic(self, *, n: int | None = N_SUMMARY, seed: Any = 0) -> "Samples":
+        """Samples for anesthetic, with the surrogate's log-likelihood as ``logL``; the evidence is in ``attrs``.
+
+        ``n`` and ``seed`` are those of `to_getdist`.
+        """
+        return export.to_anesthetic(self._draws(n, seed), self._attributes)
+
+    def _draws(self, n: int | None, seed: Any) -> Draws:
+        return Draws.of(self.prior, self._standard, self.log_evidence, n, np.random.default_rng(seed))
+
+    @property
+    def _attributes(self) -> dict[str, Any]:
+        """What other packages keep beside samples: numbers and texts, which every file format can hold."""
+        return {
+            "log_evidence": float(self.log_evidence),
+            "log_evidence_std": float(self.log_evidence_std),
+            "converged": int(self.converged),
+            "message": self.message,
+            "n_evals": self.n_evals,
+            "inference_library": "basq",
+            "inference_library_version": __version__,
+        }
 
     def plot_corner(self, *, truths: ArrayLike | None = None, points: bool = True) -> "Figure":
         """Draw the marginals of one and two parameters, with the evaluated points."""
