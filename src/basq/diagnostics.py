@@ -90,7 +90,7 @@ def audit(cells: Sequence[Cell], shares: FloatArray, measure: Measure, n_before:
         n_before,
         int(inside.sum()),
         float(z2.mean()),
-        float(np.sqrt(max(np.mean(tamed**2 - new.noise[inside] ** 2), 0.0))),
+        float(np.sqrt(max(float(np.mean(tamed**2 - new.noise[inside] ** 2)), 0.0))),
         float(np.log(np.mean(np.exp(tamed - 0.5 * new.noise[inside] ** 2)))),
         surprise,
     )
