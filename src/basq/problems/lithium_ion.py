@@ -230,7 +230,7 @@ def lithium_ion(
     seed : int
         Draws the noise.
     compiled : bool
-        Have PyBaMM compile the equations, which makes SPM and SPMe two to three times faster. It needs gcc, takes a
+        Have PyBaMM compile the equations, which makes SPM and SPMe two to five times faster. It needs gcc, takes a
         second (DFN: half a minute, for no gain) and keeps the libraries in a folder of the system's temporary
         directory, or in the one that the environment variable PYBAMM_CASADI_AOT_CACHE names; where others can write
         there, name your own.
