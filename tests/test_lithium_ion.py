@@ -3,6 +3,7 @@
 import builtins
 import re
 import runpy
+import shutil
 import subprocess
 import sys
 import threading
@@ -124,6 +125,15 @@ def test_solver_failure_is_pybamms_exception(monkeypatch, capfd):
         Cell("SPM", replace(REDUCED, n_points=7)).voltage(D_N, D_P)
     MODULE._simulation.cache_clear()
     assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="PyBaMM compiles with gcc")
+def test_compiled_equations_are_the_same(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYBAMM_CASADI_AOT_CACHE", str(tmp_path))
+    cell = Cell("SPMe", replace(REDUCED, n_points=100))
+    difference = replace(cell, compiled=True).voltage(D_N, D_P) - cell.voltage(D_N, D_P)
+    assert any(tmp_path.iterdir())
+    assert rms(difference) < 0.005
 
 
 def test_threads_do_not_share_a_simulation():
@@ -312,40 +322,24 @@ def normal_nodes(n: int) -> tuple[np.ndarray, np.ndarray]:
     return x, np.log(w / np.sqrt(2.0 * np.pi))
 
 
-@pytest.fixture(scope="module")
-def oracle(case):
-    return Interpolated(case)
-
-
-@pytest.fixture(scope="module")
-def result(case):
-    return basq.infer(case.log_likelihood, case.prior, pool=2, seed=1, progress=False)
-
-
-def test_interpolation_is_exact_enough(oracle):
+def test_evidence_and_posterior_agree_with_the_grid(case):
+    oracle = Interpolated(case)
     for a, b in np.random.default_rng(0).uniform(-4.0, 4.0, (5, 2)):
         wa, wb = oracle.weights(np.array([a, b]))
         assert rms(np.einsum("i,j,ijn->n", wa, wb, oracle.residuals) - oracle.residual(a, b)) < 0.03
 
-
-def test_evidence_agrees_with_the_grid(result, oracle):
+    result = basq.infer(case.log_likelihood, case.prior, pool=2, seed=1, progress=False)
     assert result.converged
     assert result.n_failed == 0
     assert result.log_evidence_std < 0.1
-    assert abs(result.log_evidence - oracle.log_evidence) < 3.0 * result.log_evidence_std + 0.01
+    assert abs(result.log_evidence - oracle.log_evidence) < 3.0 * result.log_evidence_std
 
-
-def test_posterior_agrees_with_the_grid(case, result, oracle):
-    u = case.prior.to_standard(result.sample(4000, seed=1))[:, :2]
-    np.testing.assert_allclose(u.mean(axis=0), oracle.mean, rtol=0.0, atol=0.2 * oracle.sd.min())
-    np.testing.assert_allclose(u.std(axis=0), oracle.sd, rtol=0.1)
-    assert (oracle.sd < 0.5).all()  # the data tell much more than the prior
-
-
-def test_truth_lies_in_the_posterior(case, result):
-    samples = case.prior.to_standard(result.sample(4000, seed=2))
-    offset = case.prior.to_standard(case.truth[None])[0] - samples.mean(axis=0)
-    assert offset @ np.linalg.solve(np.cov(samples.T), offset) < stats.chi2(3).ppf(0.95)
+    u = case.prior.to_standard(result.sample(4000, seed=1))
+    assert (oracle.sd < 0.3).all()  # the data tell much more than the prior
+    assert (np.abs(u.mean(axis=0)[:2] - oracle.mean) < 0.2 * oracle.sd).all()
+    np.testing.assert_allclose(u.std(axis=0)[:2], oracle.sd, rtol=0.1)
+    offset = case.prior.to_standard(case.truth[None])[0] - u.mean(axis=0)
+    assert offset @ np.linalg.solve(np.cov(u.T), offset) < stats.chi2(3).ppf(0.95)
 
 
 def test_failed_solves_are_recorded(case):

@@ -38,12 +38,13 @@ from basq.types import FloatArray, is_number
 Model = Literal["SPM", "SPMe", "DFN"]
 
 TOLERANCES = {"SPM": 1e-10, "SPMe": 1e-9, "DFN": 1e-9}
-"""Relative and absolute tolerances of the solver, for an error of 0.02 µV in the voltage (root mean square).
+"""Relative and absolute tolerances of the solver.
 
-Over the paper's signal the error is 0.018 µV for SPM and 0.005 µV for SPMe, in the shorter ones below 0.003 µV. Ten
-times the tolerance would give SPM 0.08 µV, which the log-likelihood shows as noise of half a nat; 1e-6 gives 63 µV.
+They leave an error of the voltage (root mean square) below 0.03 µV over the paper's signal and below 0.005 µV in the
+shorter experiments, as the tests check. Larger errors differ from call to call and make the log-likelihood noisy: over
+40,000 points with 40 µV of noise, 0.2 µV are one nat.
 """
-FIRST_STEP = 1e-6  # s; PyBaMM's solver starts with a thousandth of the duration, from where tight tolerances can fail
+FIRST_STEP = 1e-6  # s; the solver's own guess, a thousandth of the duration, can make DFN fail at tight tolerances
 
 NAMES = ("D_n", "D_p", "noise_variance")
 UNITS = np.array([1e-14, 1e-13])  # m²/s; the paper gives logarithms in these units
@@ -120,7 +121,7 @@ paper
     10 s at 0.25 ms, 40,000 points.
 reduced
     The same current made slower and without its two highest frequencies, 400 points. Slow currents reach deeper into
-    the particles and tell as much with fewer points; a call takes a fiftieth of the time.
+    the particles and tell as much with fewer points; a call takes a fortieth of the time or less.
 rest
     Half a sine of discharge over 500 s; the voltage is recorded from 90 s after its end on, 400 points. By then the
     electrolyte has nearly relaxed and the particles have not, so the data tell the diffusivities but hardly SPM from
@@ -224,12 +225,12 @@ def lithium_ion(
     data_model : "SPM", "SPMe" or "DFN", optional
         The model that made the data; the same by default. Cases that differ only in `model` have the same data.
     experiment : "paper", "reduced", "rest" or Experiment
-        "paper" has 40,000 points, "reduced" 400 and a call that is fifty times faster; "rest" leaves the choice
+        "paper" has 40,000 points, "reduced" 400 and a call that is forty times faster; "rest" leaves the choice
         between SPM and SPMe open (`EXPERIMENTS`).
     seed : int
         Draws the noise.
     compiled : bool
-        Have PyBaMM compile the equations, which makes SPM and SPMe two to four times faster. It needs gcc, takes a
+        Have PyBaMM compile the equations, which makes SPM and SPMe two to five times faster. It needs gcc, takes a
         second (DFN: half a minute, for no gain) and keeps the libraries in a folder of the system's temporary
         directory, or in the one that the environment variable PYBAMM_CASADI_AOT_CACHE names; where others can write
         there, name your own.
