@@ -587,3 +587,27 @@ def test_slow_calls_are_timed():
     seconds = infer(slow, BOX, max_evals=16).history[-1].seconds
     assert seconds["evaluate"] > 0.01
     assert seconds["select"] > 0.0
+
+
+@pytest.mark.parametrize("vectorized", [False, True])
+def test_noise_of_unknown_size_is_estimated(vectorized, tmp_path):
+    rng = np.random.default_rng(5)
+
+    def log_likelihood(x):
+        values = -0.5 * np.sum(np.square(x), axis=-1) / 0.1
+        return values + 0.5 * rng.standard_normal(np.shape(values)), None
+
+    result = basq.infer(
+        log_likelihood,
+        {"a": (-3, 3), "b": (-3, 3)},
+        vectorized=vectorized,
+        store=tmp_path / "run.sqlite",
+        seed=1,
+        progress=False,
+    )
+    assert np.isnan(result.observations.noise).all()
+    truth = np.log(2.0 * np.pi * 0.1 / 36.0)
+    assert abs(result.log_evidence - truth) < 3.0 * result.log_evidence_std
+    assert 0.02 < result.log_evidence_std < 0.3
+    again = basq.Sampler.open(tmp_path / "run.sqlite").result()
+    assert again.log_evidence == result.log_evidence

@@ -129,3 +129,25 @@ def test_student_mixture_is_a_density():
     assert np.trapezoid(np.exp(mixture.log_pdf(t[:, None])), t) == pytest.approx(1.0, abs=1e-3)
     draws = mixture.sample(20_000, rng)
     assert np.median(draws) == pytest.approx(1.0, abs=0.05)
+
+
+@pytest.mark.parametrize("sd", [0.05, 0.5, 2.0])
+def test_unknown_noise_is_estimated(sd):
+    rng = np.random.default_rng(3)
+    u = rng.normal(size=(120, 2))
+    noise = sd * rng.normal(size=120)
+    data = observe(lambda x: -2.0 * (x * x).sum(axis=1) + noise, u, np.nan)
+    log_measure = -0.5 * (u * u).sum(axis=1)
+    reference = Reference.first(u, data.log_values + log_measure)
+    model = None
+    for _ in range(5):  # as after five batches
+        model = LogModel.fit(data, log_measure, reference, model)
+    assert 0.5 * sd <= model.noise <= 2.0 * sd
+    grid = rng.normal(size=(200, 2))
+    error = model.predict(grid)[0] + 2.0 * (grid * grid).sum(axis=1)
+    assert np.sqrt(np.mean(error**2)) < 0.6 * sd + 0.02
+
+
+def test_exact_values_have_no_estimated_noise():
+    u = np.random.default_rng(0).normal(size=(40, 2))
+    assert fit_to(lambda x: -(x * x).sum(axis=1), u)[0].noise is None

@@ -225,3 +225,10 @@ def test_unit_cube_transform_and_density_priors():
     sampler = Sampler(prior, **OPTIONS)
     answered(sampler)
     assert sampler.result().n_evals == 32
+
+
+def test_noise_of_unknown_size_can_be_told():
+    sampler = basq.Sampler(PRIOR, seed=1)
+    batch = sampler.ask(20)
+    sampler.tell(batch, [gauss(x) for x in batch.x], noise=None)
+    assert np.isnan(sampler.result().observations.noise).all()

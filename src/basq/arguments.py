@@ -88,7 +88,8 @@ def as_evaluations(evaluations: Any, prior: Prior) -> Evaluations:
         )
     try:
         x, values = np.array(evaluations[0], dtype=float), np.array(evaluations[1], dtype=float)
-        noise = np.array(evaluations[2], dtype=float) if len(evaluations) == 3 else np.zeros(values.shape)
+        given = evaluations[2] if len(evaluations) == 3 else 0.0
+        noise = np.broadcast_to(np.array(given, dtype=float), values.shape).copy()
     except (TypeError, ValueError) as error:
         raise InputError(f"evaluations must be numbers of shapes (n, {prior.n_dim}) and (n,): {error}.") from error
     if x.ndim != 2 or x.shape[1] != prior.n_dim or values.shape != (len(x),) or noise.shape != values.shape:
@@ -97,7 +98,7 @@ def as_evaluations(evaluations: Any, prior: Prior) -> Evaluations:
         )
     if np.isnan(values).any() or (values == np.inf).any():
         raise InputError("evaluations contain NaN or +inf log-likelihoods; leave those points out.")
-    if not (np.isfinite(noise) & (noise >= 0.0)).all():
+    if ((noise < 0.0) | np.isinf(noise)).any():
         raise InputError("evaluations have noise standard deviations that are not finite numbers of 0 or more.")
     return x, values, noise
 
@@ -128,7 +129,7 @@ def as_outcomes(x: FloatArray, values: Any, noise: Any, state: str, error: Any) 
         raise InputError(f"tell: the values are not numbers: {problem}.") from problem
     if column.shape != (len(x),):
         raise InputError(f"tell: {len(x)} calls and values of shape {column.shape}; give one for each.")
-    if (column == np.inf).any() or not (np.isfinite(sds) & (sds >= 0.0)).all():
+    if (column == np.inf).any() or ((sds < 0.0) | np.isinf(sds)).any():
         raise InputError("tell: allowed are finite numbers, -inf and NaN (failed), with noise of 0 or more.")
     return [
         Outcome.failed(e or "told as NaN", worker="told") if np.isnan(v) else Outcome(float(v), float(s), worker="told")

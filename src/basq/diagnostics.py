@@ -70,10 +70,12 @@ def audit(cells: Sequence[Cell], shares: FloatArray, measure: Measure, n_before:
     """
     label = labels([c.gate for c in cells], new.u)
     mean, sd, common = np.empty(len(new)), np.empty(len(new)), np.empty(len(new))
+    noise = new.noise.copy()
     rare = -np.inf
     for k, cell in enumerate(cells):
         mine, some = label == k, cell.population.u[:400]
         mean[mine], sd[mine] = cell.model.predict(new.u[mine])
+        noise[mine & np.isnan(noise)] = cell.model.noise or 0.0
         levels = cell.model.predict(some)[0] + measure.log_pdf(some)
         common[mine] = np.quantile(levels, 0.01)
         rare = max(rare, float(np.quantile(levels, 0.0025)))  # a surprise is relative to the highest cell
@@ -81,17 +83,17 @@ def audit(cells: Sequence[Cell], shares: FloatArray, measure: Measure, n_before:
     residual = np.where(np.isfinite(values), np.clip(values - mean, -1e6, 1e6), -50.0)
     matters = (mean + log_measure > common) | (values + log_measure > common)
     inside = matters & np.isfinite(values) & (shares[label] > 0.01)
-    surprise = bool(((residual > SURPRISE + 3.0 * new.noise) & (values + log_measure > rare)).any())
+    surprise = bool(((residual > SURPRISE + 3.0 * noise) & (values + log_measure > rare)).any())
     if not inside.any():
         return Audit(n_before, 0, float("nan"), float("nan"), float("nan"), surprise)
-    z2 = np.minimum(residual**2 / (sd**2 + new.noise**2 + FLOOR**2), LARGEST_Z2)[inside]
+    z2 = np.minimum(residual**2 / (sd**2 + noise**2 + FLOOR**2), LARGEST_Z2)[inside]
     tamed = np.clip(residual[inside], -20.0, 20.0)
     return Audit(
         n_before,
         int(inside.sum()),
         float(z2.mean()),
-        float(np.sqrt(max(float(np.mean(tamed**2 - new.noise[inside] ** 2)), 0.0))),
-        float(np.log(np.mean(np.exp(tamed - 0.5 * new.noise[inside] ** 2)))),
+        float(np.sqrt(max(float(np.mean(tamed**2 - noise[inside] ** 2)), 0.0))),
+        float(np.log(np.mean(np.exp(tamed - 0.5 * noise[inside] ** 2)))),
         surprise,
     )
 

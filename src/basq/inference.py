@@ -52,7 +52,7 @@ def infer(
     ----------
     log_likelihood : callable
         Takes a point (d,) and returns the natural log of the likelihood, a float; −inf is allowed. A noisy one
-        returns the pair (value, standard deviation of its noise).
+        returns the pair (value, standard deviation of its noise), or (value, None) if that has to be estimated.
     prior : Prior, dict, list or frozen scipy.stats distribution
         For example ``{"rate": stats.lognorm(0.5), "phase": (0, 1)}``.
     prior_transform : callable, optional

@@ -255,8 +255,8 @@ class Sampler:
             What `ask` gave, or some of its ids.
         log_likelihood : float or array
             One for each; −inf is a value, NaN counts as a failed call.
-        noise : float or array
-            Standard deviation of noisy values.
+        noise : float, array or None
+            Standard deviation of noisy values; None (in an array, NaN) if it is not known and has to be estimated.
         state : "done" or "failed"
             "failed" if there are no values.
         error : str or list of str, optional
@@ -352,9 +352,10 @@ class Sampler:
 
     def _observe(self, seen: Observations, calls: Calls) -> Observations:
         """Add calls to the observations, the failed ones by the user's rule."""
-        values = calls.log_likelihood
+        values, noise = calls.log_likelihood, calls.noise
         if self._on_error == "zero":
-            values = np.where(np.isnan(values), -np.inf, values)
+            failed = np.isnan(values)
+            values, noise = np.where(failed, -np.inf, values), np.where(failed, 0.0, noise)
         usable = ~np.isnan(values)
         u = calls.u[usable]
         return seen.append(
@@ -362,7 +363,7 @@ class Sampler:
             u,
             values[usable],
             self.run.prior.log_weight(u),
-            noise=np.nan_to_num(calls.noise[usable]),
+            noise=noise[usable],
             explores=calls.explores[usable],
             batch=calls.batch[usable],
         )

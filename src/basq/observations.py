@@ -23,7 +23,7 @@ class Observations:
     log_weight : (n,) array
         Prior over measure at the points; zero except for a prior known by its density.
     noise : (n,) array
-        Standard deviation of each value of a noisy likelihood; zero where it is exact.
+        Standard deviation of each value of a noisy likelihood; zero where it is exact, NaN where it is not known.
     explores : (n,) bool array
         Whether a point was chosen to look for something new (the initial design too) rather than to integrate.
     batch : (n,) int array

@@ -240,7 +240,7 @@ class Paper:
         finite = log_values[np.isfinite(log_values)]
         log_scale = float(finite.max()) if len(finite) else -np.inf
         values = np.exp(log_values - log_scale) if len(finite) else np.zeros(len(log_values))
-        data = Data(observations.u, values, values * observations.noise)
+        data = Data(observations.u, values, values * np.nan_to_num(observations.noise))
         surrogate = self._surrogate(data, prior.measure, previous, rng)
         closed = has_closed_form(surrogate)
         points = np.empty((0, prior.n_dim)) if closed else prior.measure.sample_quasi(N_EMPIRICAL, rng)

@@ -22,7 +22,7 @@ class Outcome:
     log_likelihood : float or None
         None for a failed call.
     noise : float
-        Standard deviation of the value.
+        Standard deviation of the value; NaN if it is noisy and nobody knows how much.
     extra : str or None
         Further outputs of the function, as JSON.
     error : str or None
@@ -101,7 +101,7 @@ class Call:
         value, extra = _without_extra(value)
         noise = 0.0
         if isinstance(value, tuple) and len(value) == 2:
-            value, noise = value[0], _checked_noise(_as_float(value[1], x), x)
+            value, noise = value[0], np.nan if value[1] is None else _checked_noise(_as_float(value[1], x), x)
         return [Outcome(_as_float(value, x), noise, extra)]
 
     def _many(self, values: Any, x: FloatArray) -> list[Outcome]:
@@ -109,7 +109,7 @@ class Call:
         values, extra = _without_extra(values)
         noises: Any = np.zeros(len(x))
         if isinstance(values, tuple) and len(values) == 2 and np.ndim(values[0]) > 0:
-            values, noises = values[0], _column(values[1], x)
+            values, noises = values[0], [None] * len(x) if values[1] is None else _column(values[1], x)
         return [_row_outcome(v, s, row, extra) for v, s, row in zip(_column(values, x), noises, x, strict=True)]
 
     def _form(self, x: FloatArray) -> Any:
@@ -136,9 +136,10 @@ def _as_json(value: Any) -> Any:
     return value.tolist() if hasattr(value, "tolist") else repr(value)
 
 
-def _row_outcome(value: float, noise: float, x: FloatArray, extra: str | None) -> Outcome:
+def _row_outcome(value: float, noise: float | None, x: FloatArray, extra: str | None) -> Outcome:
     try:
-        return Outcome(_checked(value, x), _checked_noise(float(noise), x), extra)
+        sd = np.nan if noise is None else _checked_noise(float(noise), x)
+        return Outcome(_checked(value, x), sd, extra)
     except EvaluationError as error:
         return Outcome.failed(str(error))
 

@@ -26,6 +26,8 @@ BONUS_CAP = 2.0
 """Largest sd (in nats) whose C/2 is believed: a larger one says only that nothing is known."""
 FIRST_STEPS, NEXT_STEPS = 30, 8
 """Most steps of the search for hyperparameters: at first, and from those of the last batch."""
+UNKNOWN_NOISE = (0.1, 0.3, 1.0, 3.0)
+"""First guesses of a noise that is not known, in nats; after every batch it may halve or double."""
 LABEL_NOISE = 0.1
 """Noise sd of the ±1 labels that mark zero likelihood."""
 
@@ -73,12 +75,15 @@ class LogModel:
     scale : Scale
     feasible : GP or None
         Of labels +1 (finite) and −1 (zero likelihood); None if no zero was seen.
+    noise : float or None
+        Standard deviation of the values whose noise is not known, in nats; None if there are no such values.
     """
 
     gp: GP
     reference: Reference
     scale: Scale
     feasible: GP | None
+    noise: float | None = None
 
     @classmethod
     def fit(
@@ -111,23 +116,34 @@ class LogModel:
         scale = Scale.of(values[finite], gap, z.shape[1])
         y = np.maximum(scale.factor * (values[finite] - scale.top), -1e6)
         shaped = NOISE_FLOOR + NOISE_SLOPE * np.maximum(scale.factor * gap - window(z.shape[1]), 0.0)
-        noise = shaped**2 + (scale.factor * observations.noise[finite]) ** 2
+        known = observations.noise[finite]
         start = TrendKernel.start(reference.axes)
         if previous is not None:
             start = start.with_theta(previous.gp.kernel.theta)
         afresh = previous is None or rescue
         others = [_scaled_start(start, z[finite], y)] if afresh else []
-        gp = fit(
-            z[finite],
-            y,
-            start,
-            noise=1e-8,
-            known_noise=noise,
-            hyperprior=start.hyperprior(),
-            other_starts=others,
-            max_steps=FIRST_STEPS if afresh else NEXT_STEPS,
-        )
-        return cls(gp, reference, scale, None if finite.all() else _fit_labels(z, finite))
+        prior = start.hyperprior()
+
+        def learn(sd: float) -> GP:
+            """Fit as if every unknown noise had this standard deviation, in nats."""
+            return fit(
+                z[finite],
+                y,
+                start,
+                noise=1e-8,
+                known_noise=shaped**2 + (scale.factor * np.where(np.isnan(known), sd, known)) ** 2,
+                hyperprior=prior,
+                other_starts=others,
+                max_steps=FIRST_STEPS if afresh else NEXT_STEPS,
+            )
+
+        labels = None if finite.all() else _fit_labels(z, finite)
+        if not np.isnan(known).any():
+            return cls(learn(0.0), reference, scale, labels)
+        before = previous.noise if previous else None
+        tried = {sd: learn(sd) for sd in ((0.5 * before, before, 2.0 * before) if before else UNKNOWN_NOISE)}
+        noise = max(tried, key=lambda sd: tried[sd].log_marginal_likelihood - prior.penalty(tried[sd].kernel.theta)[0])
+        return cls(tried[noise], reference, scale, labels, noise)
 
     @property
     def n_dim(self) -> int:
