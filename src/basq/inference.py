@@ -1,12 +1,9 @@
 """The five-line entry point."""
 
 import os
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from typing import Any, Literal
-
-from tqdm import tqdm
 
 from basq.arguments import as_retries, as_space
 from basq.errors import InputError, StoreError
@@ -16,6 +13,7 @@ from basq.evaluation.pool import workers
 from basq.interrupt import Interrupt
 from basq.loop import Sampler, run
 from basq.method import Method
+from basq.progress import shown
 from basq.result import Result
 from basq.state import State
 from basq.types import FloatArray, LogLikelihood
@@ -91,7 +89,7 @@ def infer(
     seed : optional
         Anything that ``numpy.random.default_rng`` takes; the same seed gives the same run, whatever the workers.
     progress : bool
-        Show a progress bar on standard error.
+        Show a progress bar on standard error; a line now and then where that is a file.
     callback : callable, optional
         Called with the state after every batch.
 
@@ -132,6 +130,7 @@ def infer(
         stack.callback(sampler.store.close)
         stack.enter_context(sampler.store.driving())
         interrupt = stack.enter_context(Interrupt.watched())
+        view = stack.enter_context(shown(sampler.run.stopping.max_evals, sampler.store.counts()["done"], progress))
         team = Crew(
             crew,
             sampler.store,
@@ -139,11 +138,11 @@ def infer(
             retries=tries,
             raises=on_error == "raise",
             interrupted=interrupt,
+            finished=view.finished,
         )
-        show = stack.enter_context(_progress_bar(sampler, progress))
         try:
             for state in run(sampler, team, asynchronous=asynchronous):
-                show(state)
+                view.learned(state)
                 if callback is not None:
                     callback(state)
         except BaseException as error:
@@ -162,18 +161,3 @@ def keep(error: BaseException, sampler: Sampler) -> None:
     if sampler.store.path is not None:
         error.add_note(f"They are in {sampler.store.path}, too: the same command goes on from there.")
     error.observations = observations  # type: ignore[attr-defined]  # whatever error it is
-
-
-@contextmanager
-def _progress_bar(sampler: Sampler, shown: bool) -> Iterator[Callable[[State], None]]:
-    """Show calls, log Z and its error; rarely in a log file, often on a terminal."""
-    interval = 0.2 if sys.stderr.isatty() else 30.0
-    budget, start = sampler.run.stopping.max_evals, sampler.store.counts()["done"]
-    with tqdm(total=budget, initial=start, disable=not shown, unit="call", mininterval=interval) as bar:
-
-        def show(state: State) -> None:
-            last = state.history[-1]
-            bar.set_postfix_str(f"log Z = {last.log_evidence:.3f} ± {last.log_evidence_std:.3f}", refresh=False)
-            bar.update(last.n_evals - bar.n)
-
-        yield show

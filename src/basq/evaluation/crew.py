@@ -68,6 +68,8 @@ class Crew:
         Whether a failed call ends the run.
     interrupted : callable
         Whether the user wants to stop.
+    finished : callable, optional
+        Told how many calls have just ended.
     """
 
     def __init__(
@@ -79,12 +81,13 @@ class Crew:
         retries: int,
         raises: bool,
         interrupted: Callable[[], bool],
+        finished: Callable[[int], None] = lambda _: None,
     ) -> None:
         self._workers, self._store = workers, store
         if isinstance(workers, Processes) and store.path is not None:
             workers.journal = Journal(store.path)
         self._vectorized, self._retries, self._raises = vectorized, retries, raises
-        self._interrupted = interrupted
+        self._interrupted, self._finished = interrupted, finished
         self._attempts: dict[int, int] = {}
         self._any_done = store.counts()["done"] > 0
         self._n_failed = 0
@@ -176,6 +179,7 @@ class Crew:
             self._store.finish(final)
             for i, _ in final:
                 self._attempts.pop(i)
+            self._finished(len(final))
             self._judge([o for _, o in final])
         for task in tasks:
             self._workers.submit(task)

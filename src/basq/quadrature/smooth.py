@@ -2,8 +2,8 @@
 
 A kernel estimate with a bandwidth h widens the density by 1 + h² and shows the noise of its samples as waves of several
 per cent. Here the log of the density is penalised for its third differences (Silverman 1982, Eilers and Marx 1996).
-What costs nothing is a Gaussian, so that the variance is kept, and in standard space a parameter that the data say nothing
-about has a flat density up to the hard edges of its prior. The strength of the penalty is that of the largest marginal
+What costs nothing is a Gaussian: the variance is kept, and in standard space a parameter that is not constrained has
+a flat density up to the hard edges of its prior. The strength of the penalty is that of the largest marginal
 likelihood (Laplace's approximation).
 """
 

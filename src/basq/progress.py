@@ -1,0 +1,106 @@
+"""How far a run is: a bar on a terminal, a line now and then in a log file."""
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+from tqdm import tqdm
+
+from basq.state import State
+
+TERMINAL, LOG = 0.2, 30.0
+"""Least seconds between two signs of life."""
+
+
+class Progress(Protocol):
+    """What is told how a run goes."""
+
+    def finished(self, n: int) -> None:
+        """So many more calls have finished."""
+        ...
+
+    def learned(self, state: State) -> None:
+        """A step has ended in this state."""
+        ...
+
+
+@contextmanager
+def shown(budget: int, n_done: int, wanted: bool) -> Iterator[Progress]:
+    """Show calls, log Z and its error on standard error, if wanted."""
+    if not wanted:
+        yield Silent()
+    elif sys.stderr.isatty():
+        with tqdm(total=budget, initial=n_done, unit="call", mininterval=TERMINAL, dynamic_ncols=True) as bar:
+            yield Bar(bar)
+    else:
+        lines = Lines(budget, n_done)
+        try:
+            yield lines
+        finally:
+            lines.write(last=True)
+
+
+class Silent:
+    """Says nothing."""
+
+    def finished(self, n: int) -> None:
+        pass
+
+    def learned(self, state: State) -> None:
+        pass
+
+
+class Bar:
+    """A progress bar; it counts calls as they finish."""
+
+    def __init__(self, bar: "tqdm[None]") -> None:
+        self._bar = bar
+
+    def finished(self, n: int) -> None:
+        self._bar.update(n)
+
+    def learned(self, state: State) -> None:
+        self._bar.set_postfix_str(_evidence(state), refresh=False)
+        self._bar.update(state.history[-1].n_evals - self._bar.n)
+        self._bar.refresh()
+
+
+class Lines:
+    """Whole lines, few enough for a log file that is kept."""
+
+    def __init__(self, budget: int, n_done: int) -> None:
+        self._budget, self._n, self._evidence = budget, n_done, ""
+        self._start = time.monotonic()
+        self._written, self._news = self._start - LOG, False
+
+    def finished(self, n: int) -> None:
+        self._n += n
+        if self._evidence:  # the first line is worth waiting for
+            self._tell()
+
+    def learned(self, state: State) -> None:
+        self._n, self._evidence = state.history[-1].n_evals, f", {_evidence(state)}"
+        self._tell()
+
+    def _tell(self) -> None:
+        self._news = True
+        self.write()
+
+    def write(self, *, last: bool = False) -> None:
+        """Write a line, unless the last one is too young or there is nothing new."""
+        now = time.monotonic()
+        if self._news and (last or now - self._written >= LOG):
+            passed = f"{now - self._start:.0f} s"
+            print(
+                f"basq: {self._n} of at most {self._budget} calls after {passed}{self._evidence}",
+                file=sys.stderr,
+                flush=True,
+            )
+            self._written, self._news = now, False
+
+
+def _evidence(state: State) -> str:
+    last = state.history[-1]
+    return f"log Z = {last.log_evidence:.3f} ± {last.log_evidence_std:.3f}"
