@@ -221,8 +221,7 @@ class Corner:
 
     def _inside(self, i: int) -> tuple[float, float]:
         """The part of a range that the prior allows."""
-        low, high = np.clip(self.ranges[i], *self.result.prior.bounds[self.dims[i]])
-        return float(low), float(high)
+        return inside(self.ranges[i], self.result.prior.bounds[self.dims[i]])
 
 
 def shown_range(values: FloatArray, bounds: FloatArray, truth: float) -> tuple[float, float]:
@@ -233,6 +232,13 @@ def shown_range(values: FloatArray, bounds: FloatArray, truth: float) -> tuple[f
         first, last = min(first, truth), max(last, truth)
     start, end = float(first) - 0.06 * span, float(last) + 0.06 * span
     return max(start, float(bounds[0]) - 0.04 * span), min(end, float(bounds[1]) + 0.04 * span)
+
+
+def inside(shown: Sequence[float] | FloatArray, bounds: FloatArray) -> tuple[float, float]:
+    """The part of a range within bounds, less a hair: the very edge of a prior is infinitely far in standard space."""
+    low, high = np.clip(shown, *bounds)
+    hair = 1e-3 * (high - low)
+    return float(low + hair * (low == bounds[0])), float(high - hair * (high == bounds[1]))
 
 
 def hatch_outside(draw: Any, bounds: FloatArray, shown: FloatArray) -> None:

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from basq.errors import InputError
-from basq.plots.corner import hatch_outside, shown_range
+from basq.plots.corner import hatch_outside, inside, shown_range
 from basq.plots.style import BLACK, BLUE, GREY, ORANGE, Unit, chosen, new_figure
 from basq.types import FloatArray
 
@@ -83,9 +83,7 @@ def _centre(result: "Result", through: str | ArrayLike) -> FloatArray:
 def _draw(axis: "Axes", result: "Result", i: int, centre: FloatArray, samples: FloatArray) -> None:
     bounds = result.prior.bounds[i]
     shown = shown_range(samples[:, i], bounds, float(centre[i]))
-    low, high = np.clip(shown, *bounds)
-    inset = 1e-6 * (high - low)  # the very edge of a prior is infinitely far in standard space
-    grid = np.linspace(low + inset, high - inset, N_GRID)
+    grid = np.linspace(*inside(shown, bounds), N_GRID)
     points = np.tile(centre, (N_GRID, 1))
     points[:, i] = grid
     u = result.prior.to_standard(points)

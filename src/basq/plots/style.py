@@ -36,7 +36,7 @@ def readable(name: str, width: int = 18) -> str:
             pass
     broken = name.replace("_", "_\u200b").replace(".", ".\u200b")  # may be broken after these
     lines = textwrap.wrap(broken.replace("\u200b", " \u200b"), width, max_lines=3, placeholder=" …") or [name]
-    return "\n".join(line.replace(" \u200b", "") for line in lines).replace("$", r"\$")
+    return "\n".join(lines).replace(" \u200b", "").replace("\u200b", "").replace("$", r"\$")
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ def estimate(low: float, middle: float, high: float) -> str:
     size = max(abs(middle), up, down)
     exponent = int(np.floor(np.log10(size))) if size > 0.0 else 0
     exponent = exponent if not -3 < exponent < 5 else 0
-    digits = max(1 - int(np.floor(np.log10(least / 10.0**exponent))), 0)
+    digits = max(1 - int(np.floor(np.log10(least / 10.0**exponent) + 1e-9)), 0)
     if digits > 9:  # as good as known
         return f"{middle:.10g}".replace("-", "−")
     number, plus, minus = (f"{round(v / 10.0**exponent, digits) + 0.0:.{digits}f}" for v in (middle, up, down))
