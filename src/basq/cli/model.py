@@ -25,22 +25,19 @@ class Model:
         """Read a model from its file."""
         path, name = split(place)
         module = execute(path)
-        where = f"{path.resolve()}:{name}" if name else str(path.resolve())
-        if name is None:
-            return cls(get(module, "log_likelihood", place), get(module, "prior", place), where)
-        found = get(module, name, place)
-        if isinstance(found, tuple | list) and len(found) == 2:
+        found = get(module, name or "log_likelihood", place)
+        if name and isinstance(found, tuple | list) and len(found) == 2:
             log_likelihood, prior = found
-        elif hasattr(found, "log_likelihood") and hasattr(found, "prior"):
+        elif name and hasattr(found, "log_likelihood") and hasattr(found, "prior"):
             log_likelihood, prior = found.log_likelihood, found.prior
         else:
             log_likelihood, prior = found, get(module, "prior", place) if callable(found) else None
         if not callable(log_likelihood):
             raise InputError(
-                f"{place}: {name} is {type(found).__name__}; give a function (with prior in the file), "
-                "a pair (log_likelihood, prior), or an object with .log_likelihood and .prior."
+                f"{place}: {name or 'log_likelihood'} is {type(found).__name__}; give a function (with prior in the "
+                "file), a pair (log_likelihood, prior), or an object with .log_likelihood and .prior."
             )
-        return cls(log_likelihood, prior, where)
+        return cls(log_likelihood, prior, f"{path.resolve()}:{name}" if name else str(path.resolve()))
 
 
 def split(place: str) -> tuple[Path, str | None]:

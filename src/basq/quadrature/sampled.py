@@ -305,5 +305,6 @@ def _check_mass(log_mass: float) -> None:
 def smooth_1d(samples: FloatArray) -> GridDensity:
     """Smooth density of one coordinate's samples (n,), on a grid."""
     bins, log_density = log_density_1d(samples)
+    place = np.linspace(0.0, len(bins) - 1.0, GRID)
     grid = np.linspace(bins[0], bins[-1], GRID)
-    return GridDensity.from_log(grid, CubicSpline(bins, log_density)(grid))
+    return GridDensity.from_log(grid, CubicSpline(np.arange(len(bins)), log_density)(place))

@@ -27,10 +27,10 @@ DEPENDENCE = 0.5
 
 def log_density_1d(samples: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Log-density of samples (n,) of one coordinate, up to a constant, on an even grid: two arrays (m,)."""
-    low, high = float(samples.min()), float(samples.max())
-    margin = MARGIN * float(samples.std()) or 1.0
-    low, high = low - margin, high + margin
-    counts, edges = np.histogram(samples, bins=_bins(samples, high - low), range=(low, high))
+    centre, scale = float(samples.mean()), float(samples.std()) or 1.0
+    z = (samples - centre) / scale
+    low, high = float(z.min()) - MARGIN, float(z.max()) + MARGIN
+    counts, edges = np.histogram(z, bins=_bins(z, high - low), range=(low, high))
     counts = DEPENDENCE * counts
     window = np.hanning(13)
     theta = np.log(np.convolve(counts, window / window.sum(), mode="same") + 0.1)
@@ -39,7 +39,7 @@ def log_density_1d(samples: FloatArray) -> tuple[FloatArray, FloatArray]:
         score, theta = _fit(counts, strength, theta)
         if score > best:
             best, log_rate = score, theta
-    return 0.5 * (edges[1:] + edges[:-1]), log_rate
+    return centre + scale * 0.5 * (edges[1:] + edges[:-1]), log_rate
 
 
 def _bins(samples: FloatArray, span: float) -> int:
