@@ -14,7 +14,7 @@ PYTHONS := $(PYTHON)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types format bench-paper bench-engine bench-ablation bench-workers bench-overhead guard clean
+.PHONY: help demo test lint types format bench-paper bench-engine bench-ablation bench-workers bench-overhead guard pictures clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -52,6 +52,9 @@ bench-overhead: $(VENV)/.installed ## Measure what the tool itself costs, agains
 
 guard: $(VENV)/.installed ## Fail if a batch costs far more than it should on this machine
 	$(BIN)/python -m benchmarks.overhead --guard
+
+pictures: $(VENV)/.installed ## Draw the pictures of the documentation (needs Chromium)
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.pictures
 
 bench-ablation: $(VENV)/.installed ## Measure what each part of the default engine earns
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.engine_ablation $(ARGS)

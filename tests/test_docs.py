@@ -29,7 +29,7 @@ def needed(request):
     return next((module for title, module in NEEDS.items() if request.node.callspec.id.startswith(title[3:])), None)
 
 
-@pytest.mark.parametrize("blocks", list(sections("cluster.md")))
+@pytest.mark.parametrize("blocks", [*sections("cluster.md"), *sections("report.md")])
 def test_commands_of_the_cluster_page(blocks, tmp_path, request):
     module = needed(request)
     if module and not importlib.util.find_spec(module):

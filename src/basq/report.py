@@ -98,7 +98,8 @@ def _verdict(result: "Result", truth: float | None) -> str:
     number = f"log Z = {result.log_evidence:.3f} ± {result.log_evidence_std:.3f}".replace("-", "−")
     if not np.isfinite(result.log_evidence):
         number = "No evidence yet"
-    lines = [_text(result.message), _text(advice)]
+    why = result.message.removeprefix(f"{word}: ")
+    lines = [_text(why[:1].upper() + why[1:]), _text(advice)]
     calls = f"{result.n_evals} likelihood values in {_plural(result.n_batches, 'batch', 'batches')}"
     if result.failures:
         calls += f", and {_plural(result.n_failed, 'failed call', 'failed calls')}"

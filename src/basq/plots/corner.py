@@ -141,7 +141,7 @@ class Corner:
                 (self.left + column * self.panel) / width,
                 (self.bottom + (self.n - 1 - row) * self.panel) / height,
                 (self.panel - gap) / width,
-                (self.panel - gap - (0.12 if row == column else 0.0)) / height,  # room for the diagonal's title
+                (self.panel - gap - (0.16 if row == column else 0.0)) / height,  # room for the diagonal's title
             )
         )
 
@@ -156,7 +156,7 @@ class Corner:
         axis.axvline(middle, color=BLUE, lw=0.8, ls=(0, (4, 3)))
         axis.set_ylim(0.0, 1.08 * float(pdf.max()) or 1.0)
         axis.set_yticks([])
-        axis.set_title(estimate(float(low), float(middle), float(high)), fontsize=8.5, pad=3)
+        axis.set_title(estimate(float(low), float(middle), float(high)), fontsize=8.5, pad=5)
 
     def draw_pair(self, axis: "Axes", row: int, column: int) -> None:
         """The contours that hold 68 % and 95 % of the mass of two parameters."""
