@@ -2,7 +2,7 @@
 
     python -m benchmarks.pictures     # a minute; needs Chromium for the screenshots of the report
 
-The run is that of ``docs/report.md``: the decay of a signal with noise of unknown size. Pictures go to ``docs/images/``.
+The run is the decay of a signal with noise of unknown size. Pictures go to ``docs/images/``.
 """
 
 import shutil
@@ -50,7 +50,7 @@ def screenshot(page: Path, output: Path, size: tuple[int, int], *, dark: bool = 
     ]  # fmt: skip
     subprocess.run(command, check=True, capture_output=True, timeout=120)
     with Image.open(output) as image:
-        image.crop((0, 0, width, height)).convert("RGB").quantize(128).save(output, optimize=True)
+        image.crop((0, 0, width, height)).convert("RGB").save(output, optimize=True)
 
 
 def main() -> None:

@@ -1,5 +1,6 @@
 """How far a run is: a bar on a terminal, a line now and then in a log file."""
 
+import os
 import sys
 import time
 from collections.abc import Iterator
@@ -12,6 +13,9 @@ from basq.state import State
 
 TERMINAL, LOG = 0.2, 30.0
 """Least seconds between two signs of life."""
+
+SIZE = (100, 24)
+"""Columns and rows of a terminal that does not say how many it has."""
 
 
 class Progress(Protocol):
@@ -32,7 +36,8 @@ def shown(budget: int, n_done: int, wanted: bool) -> Iterator[Progress]:
     if not wanted:
         yield Silent()
     elif sys.stderr.isatty():
-        with tqdm(total=budget, initial=n_done, unit="call", mininterval=TERMINAL, dynamic_ncols=True) as bar:
+        size = {"dynamic_ncols": True} if _has_size() else {"ncols": SIZE[0], "nrows": SIZE[1]}
+        with tqdm(total=budget, initial=n_done, unit="call", mininterval=TERMINAL, **size) as bar:
             yield Bar(bar)
     else:
         lines = Lines(budget, n_done)
@@ -40,6 +45,14 @@ def shown(budget: int, n_done: int, wanted: bool) -> Iterator[Progress]:
             yield lines
         finally:
             lines.write(last=True)
+
+
+def _has_size() -> bool:
+    """Whether the terminal knows its size; in a container it may say zero."""
+    try:
+        return os.get_terminal_size(sys.stderr.fileno()).columns > 0
+    except (OSError, ValueError):
+        return False
 
 
 class Silent:

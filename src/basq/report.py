@@ -99,7 +99,7 @@ def _verdict(result: "Result", truth: float | None) -> str:
     if not np.isfinite(result.log_evidence):
         number = "No evidence yet"
     why = result.message.removeprefix(f"{word}: ")
-    lines = [_text(why[:1].upper() + why[1:]), _text(advice)]
+    lines = [_text(f"Why: {why}"), _text(advice)]
     calls = f"{result.n_evals} likelihood values in {_plural(result.n_batches, 'batch', 'batches')}"
     if result.failures:
         calls += f", and {_plural(result.n_failed, 'failed call', 'failed calls')}"

@@ -295,7 +295,9 @@ def _legend(figure: Figure, corner: Corner, points: bool) -> None:
     if corner.n == 1:
         entries.append(Patch(color=SHADES[1], label="68 % of the mass"))
     else:
-        entries += [Patch(color=c, label=f"{level:.0%} of the mass") for c, level in zip(SHADES, LEVELS, strict=True)]
+        entries += [
+            Patch(color=c, label=f"{100 * level:.0f} % of the mass") for c, level in zip(SHADES, LEVELS, strict=True)
+        ]
     if np.isfinite(corner.truths).any():
         entries.append(Line2D([], [], color=ORANGE, lw=1.2, label="truth"))
     marks: dict[str, Any] = {"ls": "", "ms": 4}
