@@ -71,7 +71,7 @@ def page(
         _section("How the run went", _run(result, truth)),
         _section("Audits", _audits(result)),
         _section("What the surrogate believes", _slices(result)),
-        _section("Where the time went", _picture(lambda: plot_time(result), "Seconds per batch by stage.")),
+        _section("Where the time went", _time(result)),
         _section(f"Failed calls ({result.n_failed})", _failures(result)) if result.failures else "",
         _section("Settings", _settings(result)),
         _section("Use these results", _use(result)),
@@ -131,7 +131,7 @@ def _status(result: "Result") -> tuple[str, str, str]:
 
 def _posterior(result: "Result", truths: ArrayLike | None) -> str:
     if result.standard_posterior is None:
-        return f"<p>There is no posterior. {_text(result.message)}</p>"
+        return "<p>There is no posterior; the verdict above says why.</p>"
     rows = []
     sds = np.sqrt(np.diag(result.cov))
     for name, mean, sd in zip(result.names, result.mean, sds, strict=True):
@@ -147,6 +147,8 @@ def _posterior(result: "Result", truths: ArrayLike | None) -> str:
 
 
 def _run(result: "Result", truth: float | None) -> str:
+    if not np.isfinite([r.log_evidence for r in result.history]).any():
+        return ""
     alt = "Log evidence with its error after every batch, against the number of likelihood calls, with the audits."
     return _picture(lambda: plot_run(result, truth=truth), alt)
 
@@ -171,8 +173,14 @@ def _audits(result: "Result") -> str:
 
 
 def _slices(result: "Result") -> str:
+    if result.surrogate is None:
+        return ""
     alt = "The surrogate's log-likelihood along each parameter through the best point, with its error."
     return _picture(lambda: plot_slices(result, names=result.names[:12]), alt)
+
+
+def _time(result: "Result") -> str:
+    return _picture(lambda: plot_time(result), "Seconds per batch by stage.") if result.history else ""
 
 
 def _failures(result: "Result") -> str:
@@ -200,7 +208,7 @@ def _settings(result: "Result") -> str:
         ("target error (dlogz)", s.get("dlogz")),
         ("failed calls (on_error)", s.get("on_error")),
         ("values given beforehand", s.get("n_given") or None),
-        ("time in likelihood calls", duration(seconds) if seconds else None),
+        ("time inside likelihood calls", duration(seconds) if seconds else None),
         ("started", _date(s["started"]) if s.get("started") else None),
         ("last call ended", _date(s["last_call"]) if s.get("last_call") else None),
         ("store", s.get("store")),

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from basq.result import Result
 
 STAGES = {
-    "evaluate": ("likelihood calls", BLUE),
+    "evaluate": ("calls, waited for and stored", BLUE),
     "fit": ("fitting", ORANGE),
     "integrate": ("integrating", GREEN),
     "select": ("selecting", PURPLE),
@@ -93,7 +93,7 @@ def _mark_outside(axis: "Axes", calls: FloatArray, value: FloatArray, frame: tup
 
 
 def plot_time(result: "Result") -> Figure:
-    """Draw where the time of every batch went: likelihood calls, fitting, integrating, selecting."""
+    """Draw where the time of every batch went: calls as they are waited for, fitting, integrating, selecting."""
     if not result.history:
         raise InputError("This result has no batch yet, so no time was spent.")
     seconds = {stage: np.array([r.seconds.get(stage, 0.0) for r in result.history]) for stage in STAGES}
