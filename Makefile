@@ -47,9 +47,6 @@ docs: $(VENV)/.installed-docs ## Build the documentation into docs/_build/html; 
 	$(BIN)/sphinx-build -W --keep-going -n -q -b html -d docs/_build/doctrees docs docs/_build/html
 	@echo "Open docs/_build/html/index.html"
 
-pictures: $(VENV)/.installed ## Draw the pictures of the documentation anew
-	OMP_NUM_THREADS=1 $(BIN)/python docs/make_pictures.py
-
 bench-paper: $(VENV)/.installed ## Measure the paper's method on the paper's problems
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.paper_method $(ARGS)
 
@@ -64,6 +61,10 @@ bench-overhead: $(VENV)/.installed ## Measure what the tool itself costs, agains
 
 guard: $(VENV)/.installed ## Fail if a batch costs far more than it should on this machine
 	$(BIN)/python -m benchmarks.overhead --guard
+
+pictures: $(VENV)/.installed ## Draw the pictures of the documentation (needs Chromium)
+	OMP_NUM_THREADS=1 $(BIN)/python docs/make_pictures.py
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.pictures
 
 bench-ablation: $(VENV)/.installed ## Measure what each part of the default engine earns
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.engine_ablation $(ARGS)

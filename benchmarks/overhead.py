@@ -282,7 +282,7 @@ def imports() -> dict[str, float]:
     bare, numpy = import_time("pass"), import_time("import numpy, scipy.linalg")
     ours = import_time("import basq")
     helped = import_time(
-        "import sys; sys.argv = ['basq', 'list']; from basq.cli import _parser; _parser().format_help()"
+        "import sys; sys.argv = ['basq', 'list']; from basq.cli import build_parser; build_parser().format_help()"
     )
     return {"import": (ours - bare) / (numpy - bare), "help": (helped - bare) / (numpy - bare)}
 

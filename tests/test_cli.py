@@ -1,26 +1,38 @@
 """The command line."""
 
 import csv
+import os
 import re
+import signal
+import subprocess
+import sys
+import time
 
 import numpy as np
 import pytest
 
 import basq
+from basq import identity
 from basq.cli import main
+from basq.cli.demo import PROBLEMS
+from basq.cli.model import Model
+from basq.cli.parser import DEMOS
 from basq.errors import InputError
+from basq.evaluation.store import Store
 
 
 def test_demo(tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
-    assert main(["demo", "--output", "corner.png", "--seed", "2"]) == 0
+    assert main(["demo", "--output", "corner.png", "--report", "page.html", "--seed", "2"]) == 0
     out, err = capfd.readouterr()
-    for text in ("mixture-3", "log Z = ", "truth: log Z = 0.000", "calls in", "batches", "picture: corner.png"):
+    for text in ("mixture-3", "log Z = ", "truth: log Z = 0.000", "calls in", "batches", "Converged: "):
         assert text in out
+    assert out.endswith("picture: corner.png\nreport: page.html\n")
     for name in ("parameter", "x1", "x2", "x3", "97.5%"):
         assert name in out
     assert "log Z" in err  # the progress bar
     assert (tmp_path / "corner.png").stat().st_size > 10_000
+    assert "basq demo: mixture" in (tmp_path / "page.html").read_text(encoding="utf-8")
     error = float(out.split("(error ")[1].split(")")[0])
     assert abs(error) < 0.1
 
@@ -32,16 +44,37 @@ def test_help(capsys):
     assert "demo" in capsys.readouterr().out
 
 
-def test_help_of_the_demo(capsys):
+def test_every_demo_is_described_and_can_be_made():
+    assert set(PROBLEMS) == set(DEMOS)
+    for make, _ in PROBLEMS.values():
+        assert make(1).log_likelihood(make(1).prior.sample(2, np.random.default_rng(0))).shape == (2,)
+
+
+COMMANDS = ["demo", "run", "resume", "report", "show", "list", "new", "ask", "tell"]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_with_examples(command, capsys):
     with pytest.raises(SystemExit) as stop:
-        main(["demo", "--help"])
+        main([command, "--help"])
     assert stop.value.code == 0
-    out = capsys.readouterr().out
-    assert "--output" in out
-    assert "basq-demo.png" in out
+    assert f"examples:\n  basq {command}" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("arguments", [[], ["fly"], ["demo", "--seed", "x"]])
+def test_the_version(capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["--version"])
+    assert stop.value.code == 0
+    assert capsys.readouterr().out == f"basq {basq.__version__}\n"
+
+
+def test_help_imports_nothing_heavy():
+    code = "import sys; from basq.cli import build_parser; build_parser().format_help(); print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert not {"numpy", "scipy", "matplotlib", "tqdm", "sqlite3"} & set(loaded)
+
+
+@pytest.mark.parametrize("arguments", [[], ["fly"], ["demo", "--seed", "x"], ["demo", "fly"], ["run"]])
 def test_wrong_commands_exit_with_two(arguments, capsys):
     with pytest.raises(SystemExit) as stop:
         main(arguments)
@@ -53,9 +86,30 @@ def test_errors_are_one_line_and_exit_code_two(capsys, monkeypatch):
     def refuse(*_):
         raise InputError("not like this")
 
-    monkeypatch.setattr("basq.cli._demo", refuse)
+    monkeypatch.setattr("basq.cli.demo.demo", refuse)
     assert main(["demo"]) == 2
     assert capsys.readouterr().err == "basq: not like this\n"
+    for arguments in (["--debug", "demo"], ["demo", "--debug"]):
+        with pytest.raises(InputError):
+            main(arguments)
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "line"),
+    [
+        (basq.EvaluationError("all\n failed"), 1, "basq: all failed"),
+        (ZeroDivisionError("a bug"), 1, "basq: ZeroDivisionError: a bug"),
+        (OSError("no such disk"), 2, "basq: no such disk"),
+        (KeyboardInterrupt(), 130, "basq: interrupted"),
+    ],
+)
+def test_exit_codes(error, code, line, capsys, monkeypatch):
+    def fail(*_):
+        raise error
+
+    monkeypatch.setattr("basq.cli.demo.demo", fail)
+    assert main(["demo"]) == code
+    assert capsys.readouterr().err.splitlines()[0] == line
 
 
 def test_a_negative_seed_is_refused(capsys):
@@ -162,7 +216,8 @@ def test_wrong_values_record_nothing(directory, capsys, text, message):
         (["tell", "run.sqlite", "nothing.csv"], "nothing.csv"),
         (["new", "run.sqlite", "model.py:prior"], "exists already"),
         (["new", "other.sqlite", "model.py"], "give a file and a name in it"),
-        (["new", "other.sqlite", "model.py:law"], "model.py has no 'law'"),
+        (["new", "other.sqlite", "model.py:law"], "there is no 'law' in the file; it has prior"),
+        (["new", "other.sqlite", "nothing.py:prior"], "give a Python file that exists"),
         (["ask", "run.sqlite", "-n", "0"], "positive whole number"),
     ],
 )
@@ -174,3 +229,273 @@ def test_wrong_use_is_one_line(directory, capsys, arguments, message):
     assert message in err
     assert err.count("\n") == 1
     assert not (directory / "other.sqlite").exists()
+
+
+# --- run, resume, report ----------------------------------------------------------------------------------------------
+
+MODEL = """
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+from neighbour import CENTRE
+
+
+@dataclass
+class Gauss:
+    width: float
+    prior = {"a": (-3, 3), "b": (-3, 3)}
+
+    def log_likelihood(self, x):
+        time.sleep(0.01)
+        return float(-0.5 * np.sum((x - CENTRE) ** 2) / self.width)
+
+
+model = Gauss(0.1)
+prior = Gauss.prior
+
+
+def log_likelihood(x):
+    return model.log_likelihood(x)
+
+
+def other(x):
+    return log_likelihood(x) - 1.0
+
+
+def broken(x):
+    raise ArithmeticError("no steady state")
+
+
+pair = (log_likelihood, {"c": (-1, 1)})
+number = 3
+
+if __name__ == "__main__":
+    raise SystemExit("this is no script")
+"""
+FEW = ["--seed", "1", "--batch-size", "8", "--no-progress"]
+
+
+@pytest.fixture
+def model(tmp_path, monkeypatch):
+    """A directory with a model and a neighbour that it imports."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.delitem(sys.modules, "neighbour", raising=False)
+    (tmp_path / "model.py").write_text(MODEL)
+    (tmp_path / "neighbour.py").write_text("CENTRE = 0.3\n")
+    return tmp_path
+
+
+def test_a_run_is_that_of_infer(model, capsys):
+    assert main(["run", "model.py", *FEW, "--max-evals", "48", "--report", "page.html"]) in (0, 3)
+    out, err = capsys.readouterr()
+    plain = basq.infer(gauss, {"a": (-3, 3), "b": (-3, 3)}, seed=1, batch_size=8, max_evals=48, progress=False)
+    assert out.splitlines()[0] == str(plain).splitlines()[0]
+    assert out.endswith("report: page.html\n")
+    assert err == "basq: model.sqlite, a new run\n"
+    assert str(model / "model.py") in (model / "page.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(("name", "names"), [("model", "ab"), ("other", "ab"), ("pair", "c")])
+def test_the_forms_of_a_model(model, name, names, capsys):
+    assert main(["run", f"model.py:{name}", *FEW, "--max-evals", "16"]) == 3
+    result = basq.Sampler.open(f"model-{name}.sqlite").result()
+    assert result.names == tuple(names)
+    assert result.n_evals == 16
+    assert "Not converged" in capsys.readouterr().out
+
+
+def test_options_reach_the_run_and_are_remembered(model, capsys):
+    arguments = ["run", "model.py:other", "--store", "mine.sqlite", "--pool", "2", "--timeout", "60", "--retries", "1"]
+    assert main([*arguments, "--on-error", "zero", "--dlogz", "0.5", "--max-evals", "40", *FEW]) in (0, 3)
+    capsys.readouterr()
+    with Store("mine.sqlite") as store:
+        command = store.get("command")
+        assert command["model"] == f"{model / 'model.py'}:other"
+        assert (command["pool"], command["timeout"], command["retries"]) == (2, 60.0, 1)
+        assert store.get("on_error") == "zero"
+        assert store.get("dlogz") == 0.5
+    assert main(["resume", "mine.sqlite", "--max-evals", "56", "--dlogz", "0", "--no-progress"]) == 3
+    assert "(56 calls" in capsys.readouterr().out
+    with Store("mine.sqlite") as store:
+        assert store.get("command") == command
+
+
+def test_the_paper_method(model, capsys):
+    assert main(["run", "model.py", "--method", "paper", *FEW, "--max-evals", "16"]) in (0, 3)
+    assert main(["resume", "model.sqlite", "--max-evals", "24", "--no-progress"]) in (0, 3)
+    assert main(["run", "model.py", *FEW]) == 2
+    assert "is of another problem: it has method=Paper" in capsys.readouterr().err
+
+
+def test_the_same_file_is_the_same_function_and_another_one_is_not(model, capsys):
+    first, second = Model.load("model.py"), Model.load("model.py")
+    assert first.log_likelihood is not second.log_likelihood
+    assert identity.describe(first.log_likelihood) == identity.describe(second.log_likelihood)
+    assert main(["run", "model.py:other", "--store", "run.sqlite", *FEW, "--max-evals", "16"]) == 3
+    (model / "model.py").write_text("# moved down\n" + MODEL)
+    assert main(["run", "model.py:other", "--store", "run.sqlite", *FEW, "--max-evals", "24"]) == 3
+    (model / "model.py").write_text(MODEL.replace("log_likelihood(x) - 1.0", "log_likelihood(x) - 2.0"))
+    capsys.readouterr()
+    assert main(["resume", "run.sqlite", "--max-evals", "32"]) == 2
+    assert "Its code differs" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("import numpy\n\nprior = nothing\n", "model.py, line 3: NameError: name 'nothing' is not defined"),
+        ("x = 1\nprior = {\n", "model.py, line 2: SyntaxError: '{' was never closed"),
+        ("import sys\nsys.exit('no data')\n", "model.py, line 2: SystemExit: no data"),
+        ("from neighbour import NOTHING\n", "model.py, line 1: ImportError: cannot import name 'NOTHING'"),
+        ("prior = {}\n", "there is no 'log_likelihood' in the file; it has prior"),
+        ("log_likelihood = 3\nprior = {'a': (0, 1)}\n", "log_likelihood"),
+        ("def log_likelihood(x): return 0.0\nprior = {'a': (1, 0)}\n", "a"),
+    ],
+)
+def test_errors_in_the_model_are_one_line(model, capsys, text, message):
+    (model / "model.py").write_text(text)
+    assert main(["run", "model.py"]) == 2
+    err = capsys.readouterr().err
+    assert message in err
+    assert err.count("\n") == 1
+    assert not list(model.glob("*.sqlite"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["run", "nothing.py"], "give a Python file that exists"),
+        (["run", "model.py:nothing"], "there is no 'nothing' in the file"),
+        (["run", "model.py:number"], "number is int; give a function"),
+        (["run", "model.py", "--batch-size", "0"], "batch_size=0"),
+        (["run", "model.py", "--max-evals", "0"], "max_evals=0"),
+        (["resume", "nothing.sqlite"], "There is no store 'nothing.sqlite'"),
+        (["report", "nothing.sqlite"], "There is no store 'nothing.sqlite'"),
+        (["show", "model.py"], "model.py"),
+    ],
+)
+def test_wrong_runs_are_one_line(model, capsys, arguments, message):
+    assert main(arguments) == 2
+    err = capsys.readouterr().err
+    assert message in err
+    assert err.count("\n") == 1
+
+
+def test_a_likelihood_that_always_fails(model, capsys):
+    assert main(["run", "model.py:broken", *FEW]) == 1
+    err = capsys.readouterr().err
+    assert "no steady state" in err
+    assert "Traceback" not in err
+    assert main(["report", "model-broken.sqlite"]) == 0  # says why, without a single value
+    text = (model / "model-broken.html").read_text(encoding="utf-8")
+    assert "no call has succeeded yet" in text
+    assert "no steady state" in text
+
+
+def test_a_store_without_a_model_or_whose_model_has_moved(model, capsys):
+    basq.infer(gauss, {"a": (-3, 3), "b": (-3, 3)}, store="plain.sqlite", seed=1, max_evals=32, progress=False)
+    assert main(["resume", "plain.sqlite"]) == 2
+    assert "add --model model.py" in capsys.readouterr().err
+    main(["run", "model.py", *FEW, "--max-evals", "32"])
+    (model / "model.py").rename(model / "moved.py")
+    assert main(["resume", "model.sqlite"]) == 2
+    assert "which is gone; add --model" in capsys.readouterr().err
+    assert main(["resume", "model.sqlite", "--model", "moved.py", "--max-evals", "40", "--dlogz", "0"]) == 3
+    assert main(["report", "model.sqlite", "--title", "Moved"]) == 0
+    assert "<h1>Moved</h1>" in (model / "model.html").read_text(encoding="utf-8")
+
+
+def command(*arguments):
+    return [sys.executable, "-c", "from basq.cli import main; raise SystemExit(main())", *arguments]
+
+
+def start(*arguments, **options):
+    return subprocess.Popen(
+        command(*arguments),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        **options,
+    )
+
+
+def wait_for(path, n_done, driver):
+    """Wait until so many calls are in the store."""
+    until = time.monotonic() + 60.0
+    while time.monotonic() < until and driver.poll() is None:
+        if path.exists():
+            try:
+                with Store(path) as store:
+                    if store.counts()["done"] >= n_done:
+                        return
+            except basq.StoreError:
+                pass
+        time.sleep(0.05)
+    raise AssertionError(f"the run did not get so far: {driver.communicate(timeout=10)}")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_a_run_that_was_stopped_goes_on_as_if_it_had_not(model, number, capsys):
+    arguments = [
+        "run",
+        "model.py",
+        "--pool",
+        "2",
+        "--seed",
+        "1",
+        "--batch-size",
+        "8",
+        "--max-evals",
+        "64",
+        "--dlogz",
+        "0",
+    ]
+    driver = start(*arguments)
+    wait_for(model / "model.sqlite", 36, driver)
+    os.kill(driver.pid, number)
+    out, err = driver.communicate(timeout=60)
+    if number == signal.SIGINT:
+        assert driver.returncode == 130
+        assert "log Z = " in out
+        assert "basq: go on with: basq resume model.sqlite" in err
+    assert "Traceback" not in err
+    assert main(["report", "model.sqlite"]) == 0  # in between, without the likelihood
+    assert "Not finished" in (model / "model.html").read_text(encoding="utf-8")
+    time.sleep(1.2)  # the killed driver's workers notice
+    done = subprocess.run(command("resume", "model.sqlite"), capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 3, done.stderr  # dlogz = 0 never converges
+    again = basq.Sampler.open("model.sqlite").result()
+    plain = basq.infer(
+        gauss, {"a": (-3, 3), "b": (-3, 3)}, seed=1, batch_size=8, max_evals=64, dlogz=0.0, progress=False
+    )
+    np.testing.assert_array_equal(again.observations.x, plain.observations.x)
+    assert again.log_evidence == plain.log_evidence
+
+
+def test_a_store_that_is_in_use_is_refused_but_can_be_read(model, capsys):
+    driver = start("run", "model.py", "--seed", "1", "--dlogz", "0", "--max-evals", "5000")
+    try:
+        wait_for(model / "model.sqlite", 33, driver)
+        assert main(["run", "model.py"]) == 2
+        assert "in use" in capsys.readouterr().err
+        assert main(["report", "model.sqlite", "-o", "now.html"]) == 0
+        assert "Not finished" in (model / "now.html").read_text(encoding="utf-8")
+    finally:
+        driver.kill()
+        driver.communicate()
+
+
+# --- progress ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_log_file_gets_few_lines(model, monkeypatch, capfd):
+    assert main(["run", "model.py", "--seed", "1", "--batch-size", "8", "--max-evals", "64", "--dlogz", "0"]) == 3
+    lines = capfd.readouterr().err.splitlines()
+    assert len(lines) <= 3  # what it does, the first batch, the end
+    assert re.fullmatch(r"basq: 64 of at most 64 calls after \d+ s, log Z = -\d\.\d{3} ± \d\.\d{3}", lines[-1])
+    assert "\r" not in "".join(lines)

@@ -89,7 +89,7 @@ def needed(request):
     return next((module for title, module in NEEDS.items() if request.node.callspec.id.startswith(title[3:])), None)
 
 
-@pytest.mark.parametrize("section", list(sections("cluster.md")))
+@pytest.mark.parametrize("section", [*sections("cluster.md"), *sections("report.md")])
 def test_commands_of_the_cluster_page(section, tmp_path, request):
     module = needed(request)
     if module and not importlib.util.find_spec(module):

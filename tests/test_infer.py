@@ -576,7 +576,7 @@ def test_progress_goes_to_standard_error_only(capfd):
     out, err = capfd.readouterr()
     assert out == ""
     assert "log Z" in err
-    assert "16/16" in err
+    assert "16 of at most 16 calls" in err
 
 
 def test_slow_calls_are_timed():

@@ -80,6 +80,25 @@ class CellDensity:
 
 
 @dataclass(frozen=True)
+class CellBand:
+    """What the surrogates of all cells believe about the log-likelihood, relative to the measure."""
+
+    cells: tuple[Cell, ...]
+
+    def band(self, u: FloatArray) -> FloatArray:
+        """Mean − 2 sd, mean and mean + 2 sd at points u (m, d): (3, m); −inf where zero likelihood is expected."""
+        out = np.empty((3, len(u)))
+        label = labels([c.gate for c in self.cells], u)
+        for k, cell in enumerate(self.cells):
+            mine = label == k
+            if mine.any():
+                mean, sd = cell.model.predict(u[mine])
+                band = np.stack([mean - 2.0 * sd, mean, mean + 2.0 * sd])
+                out[:, mine] = np.where(cell.model.feasibility(u[mine]) < 0.5, -np.inf, band)
+        return out
+
+
+@dataclass(frozen=True)
 class Blind:
     """The state while every value seen is zero (−inf): nothing to model, only to search."""
 
@@ -198,6 +217,11 @@ class AutoFit:
             f"dlogz = {dlogz:g}, the last batches agree with their prediction, and {self.explored} exploration points "
             "found nothing new"
         )
+
+    @property
+    def log_surrogate(self) -> CellBand:
+        """What is believed about the log-likelihood."""
+        return CellBand(self.cells)
 
     @cached_property
     def bulks(self) -> list[Bulk]:

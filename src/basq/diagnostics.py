@@ -5,7 +5,7 @@ where it matters, and their mean square is the factor by which the error of log 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -42,6 +42,8 @@ class Audit:
         Log of the mean of true over predicted likelihood: the error of log Z as this batch sees it.
     surprise : bool
         A point of the posterior lay far above its prediction: a mode or a ridge that was not known.
+    z : tuple of float
+        Their standardised residuals (capped), one by one.
     """
 
     n_evals: int
@@ -50,6 +52,7 @@ class Audit:
     rms: float
     log_ratio: float
     surprise: bool
+    z: tuple[float, ...] = field(default=(), repr=False)
 
 
 def audit(cells: Sequence[Cell], shares: FloatArray, measure: Measure, n_before: int, new: Observations) -> Audit:
@@ -86,15 +89,17 @@ def audit(cells: Sequence[Cell], shares: FloatArray, measure: Measure, n_before:
     surprise = bool(((residual > SURPRISE + 3.0 * noise) & (values + log_measure > rare)).any())
     if not inside.any():
         return Audit(n_before, 0, float("nan"), float("nan"), float("nan"), surprise)
-    z2 = np.minimum(residual**2 / (sd**2 + noise**2 + FLOOR**2), LARGEST_Z2)[inside]
+    largest = np.sqrt(LARGEST_Z2)
+    z = np.clip(residual / np.sqrt(sd**2 + noise**2 + FLOOR**2), -largest, largest)[inside]
     tamed = np.clip(residual[inside], -20.0, 20.0)
     return Audit(
         n_before,
         int(inside.sum()),
-        float(z2.mean()),
+        float(np.mean(z**2)),
         float(np.sqrt(max(float(np.mean(tamed**2 - noise[inside] ** 2)), 0.0))),
         float(np.log(np.mean(np.exp(tamed - 0.5 * noise[inside] ** 2)))),
         surprise,
+        tuple(z.tolist()),
     )
 
 

@@ -5,6 +5,7 @@ import hashlib
 import inspect
 import pickle
 import platform
+import time
 from types import CodeType
 from typing import Any
 
@@ -46,7 +47,25 @@ def save(store: Store, prior: Prior, method: Method[Any], seed: int, objects: by
         method=repr(method),
         seed=str(seed),  # more digits than an SQLite integer
         objects=objects,
+        started=time.time(),
     )
+
+
+def settings(store: Store) -> dict[str, Any]:
+    """How a run was made and how far it is, as far as its store knows."""
+    keys = ("basq", "method", "seed", "batch_size", "max_evals", "dlogz", "on_error", "n_given", "started", "command")
+    out = {key: store.get(key) for key in keys}
+    function = store.get("function")
+    path = None if store.path is None else str(store.path)
+    first, last, seconds = store.times()
+    return out | {
+        "log_likelihood": function and function["name"],
+        "store": path,
+        "started": out["started"] or first,
+        "last_call": last,
+        "seconds": seconds,
+        "pending": store.counts()["pending"],
+    }
 
 
 def load(store: Store) -> tuple[Prior, Method[Any]]:

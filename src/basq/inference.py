@@ -1,12 +1,9 @@
 """The five-line entry point."""
 
 import os
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any, Literal
-
-from tqdm import tqdm
 
 from basq.arguments import as_retries, as_space
 from basq.errors import InputError, StoreError
@@ -17,6 +14,7 @@ from basq.interrupt import Interrupt
 from basq.loop import Sampler, run
 from basq.method import Method
 from basq.prior import Prior
+from basq.progress import shown
 from basq.result import Result
 from basq.state import State
 from basq.types import FloatArray, LogLikelihood
@@ -92,7 +90,7 @@ def infer(
     seed : optional
         Anything that ``numpy.random.default_rng`` takes; the same seed gives the same run, whatever the workers.
     progress : bool
-        Show a progress bar on standard error.
+        Show a progress bar on standard error; a line now and then where that is a file.
     callback : callable, optional
         Called with the state after every batch.
 
@@ -131,10 +129,12 @@ def infer(
                 seed=seed, interrupt=interrupt,
             )
         )  # fmt: skip
-        show = stack.enter_context(_progress_bar(sampler, progress))
+        view = stack.enter_context(shown(sampler.run.stopping.max_evals, sampler.store.counts()["done"], progress))
+        team.finished = view.finished
         try:
             for state in run(sampler, team, asynchronous=asynchronous):
-                show(state)
+                last = state.history[-1]
+                view.learned(last.n_evals, f"log Z = {last.log_evidence:.3f} ± {last.log_evidence_std:.3f}")
                 if callback is not None:
                     callback(state)
         except BaseException as error:
@@ -188,23 +188,3 @@ def keep(error: BaseException, sampler: Sampler) -> None:
     if sampler.store.path is not None:
         error.add_note(f"They are in {sampler.store.path}, too: the same command goes on from there.")
     error.observations = observations  # type: ignore[attr-defined]  # whatever error it is
-
-
-def refresh_interval() -> float:
-    """Seconds between two updates of a progress bar: few in a log file, many on a terminal."""
-    return 0.2 if sys.stderr.isatty() else 30.0
-
-
-@contextmanager
-def _progress_bar(sampler: Sampler, shown: bool) -> Iterator[Callable[[State], None]]:
-    """Show calls, log Z and its error."""
-    interval = refresh_interval()
-    budget, start = sampler.run.stopping.max_evals, sampler.store.counts()["done"]
-    with tqdm(total=budget, initial=start, disable=not shown, unit="call", mininterval=interval) as bar:
-
-        def show(state: State) -> None:
-            last = state.history[-1]
-            bar.set_postfix_str(f"log Z = {last.log_evidence:.3f} ± {last.log_evidence_std:.3f}", refresh=False)
-            bar.update(last.n_evals - bar.n)
-
-        yield show

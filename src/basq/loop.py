@@ -4,7 +4,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, Literal
 
@@ -400,7 +400,7 @@ class Sampler:
         if state is None:
             last = f" The last one: {failures[-1].error}" if failures else ""
             raise EvaluationError(f"No call has succeeded yet, so there is no result; {len(failures)} failed.{last}")
-        return Result.of(self.run.prior, state, failures, reason)
+        return replace(Result.of(self.run.prior, state, failures, reason), settings=identity.settings(self.store))
 
 
 def _as_record(state: State | None) -> dict[str, Any]:

@@ -58,6 +58,14 @@ class Posterior(Density, Protocol):
         ...
 
 
+class LogSurrogate(Protocol):
+    """What is believed about the log-likelihood, relative to the measure; fits may have one as ``log_surrogate``."""
+
+    def band(self, u: FloatArray) -> FloatArray:
+        """Mean − 2 sd, mean and mean + 2 sd at points u (m, d) of standard space: (3, m)."""
+        ...
+
+
 @dataclass(frozen=True)
 class Batch:
     """Points to evaluate next.

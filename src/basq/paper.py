@@ -62,6 +62,21 @@ class SurrogateDensity:
 
 
 @dataclass(frozen=True)
+class LikelihoodBand:
+    """What a surrogate of the likelihood itself believes about its logarithm."""
+
+    surrogate: Surrogate
+    log_scale: float
+
+    def band(self, u: FloatArray) -> FloatArray:
+        """Log of mean − 2 sd, mean and mean + 2 sd at points u (m, d): (3, m); −inf where they are not positive."""
+        p = self.surrogate.gp.predict(u)
+        mean, sd = self.surrogate.mean(p), np.sqrt(np.maximum(self.surrogate.var(p), 0.0))
+        values = np.stack([mean - 2.0 * sd, mean, mean + 2.0 * sd])
+        return self.log_scale + np.log(values, out=np.full_like(values, -np.inf), where=values > 0.0)
+
+
+@dataclass(frozen=True)
 class PaperFit:
     """The surrogate after a batch, with what follows from it.
 
@@ -114,6 +129,11 @@ class PaperFit:
         if not np.isfinite(logsumexp(log_w)):
             raise InputError("The surrogate's likelihood is nowhere positive: there is no posterior yet.")
         return SampledPosterior.build(log_density, self.points, log_w, np.random.default_rng(self.seed))
+
+    @property
+    def log_surrogate(self) -> LikelihoodBand | None:
+        """What is believed about the log-likelihood; nothing while every value seen is zero."""
+        return None if self.log_scale == -np.inf else LikelihoodBand(self.surrogate, self.log_scale)
 
     def converged(self, dlogz: float) -> tuple[bool, str]:
         """Apply the paper's criterion, var[Z|y] below a threshold, on the scale of log Z."""

@@ -1,7 +1,8 @@
 """The answer of a run, in the user's parameters."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -14,7 +15,7 @@ from basq.densities import ParameterDensity, coordinate_moments
 from basq.diagnostics import Audit
 from basq.errors import InputError
 from basq.export import Draws
-from basq.method import Fit, Posterior
+from basq.method import Fit, LogSurrogate, Posterior
 from basq.observations import Failure, Observations
 from basq.prior import Prior
 from basq.quadrature.sampled import KernelDensity, smooth_1d
@@ -58,6 +59,10 @@ class Result:
         makes a table); empty for methods without audits.
     failures : tuple of Failure
         Calls that gave no value.
+    surrogate : LogSurrogate or None
+        What is believed about the log-likelihood in standard space.
+    settings : mapping
+        How the run was made, as its store has it: method, seed, budget, versions, dates.
     """
 
     log_evidence: float
@@ -70,6 +75,8 @@ class Result:
     standard_posterior: Posterior | None
     audits: tuple[Audit, ...] = ()
     failures: tuple[Failure, ...] = ()
+    surrogate: LogSurrogate | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of(cls, prior: Prior, state: State, failures: tuple[Failure, ...] = (), reason: str | None = None) -> "Result":
@@ -86,6 +93,7 @@ class Result:
             _posterior(fitted),
             getattr(fitted, "audits", ()),
             failures,
+            getattr(fitted, "log_surrogate", None),
         )
 
     @property
@@ -351,17 +359,66 @@ class Result:
             "inference_library_version": __version__,
         }
 
-    def plot_corner(self, *, truths: ArrayLike | None = None, points: bool = True) -> "Figure":
+    def plot_corner(
+        self, *, names: str | Sequence[str] | None = None, truths: ArrayLike | None = None, points: bool = True
+    ) -> "Figure":
         """Draw the marginals of one and two parameters, with the evaluated points."""
         from basq.plots import plot_corner
 
-        return plot_corner(self, truths=truths, points=points)
+        return plot_corner(self, names=names, truths=truths, points=points)
 
     def plot_run(self, *, truth: float | None = None) -> "Figure":
-        """Draw log Z and its error after every batch."""
+        """Draw log Z and its error after every batch, with the audits."""
         from basq.plots import plot_run
 
         return plot_run(self, truth=truth)
+
+    def plot_calibration(self) -> "Figure":
+        """Draw how far off the predictions of the batches were, against the normal law."""
+        from basq.plots import plot_calibration
+
+        return plot_calibration(self)
+
+    def plot_slices(
+        self,
+        *,
+        names: str | Sequence[str] | None = None,
+        through: Literal["best", "mean"] | ArrayLike = "best",
+    ) -> "Figure":
+        """Draw the surrogate's log-likelihood along every parameter, with its error and the points nearby."""
+        from basq.plots import plot_slices
+
+        return plot_slices(self, names=names, through=through)
+
+    def plot_time(self) -> "Figure":
+        """Draw where the time of every batch went."""
+        from basq.plots import plot_time
+
+        return plot_time(self)
+
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        title: str | None = None,
+        truths: ArrayLike | None = None,
+        truth: float | None = None,
+    ) -> None:
+        """Write one self-contained HTML page: verdict, posterior, pictures, audits, failures, settings.
+
+        Parameters
+        ----------
+        path : path
+            Of the file.
+        title : str, optional
+        truths : (d,) array, optional
+            Parameters to mark in the corner plot, where known.
+        truth : float, optional
+            True log-evidence, where known.
+        """
+        from basq.report import write_report
+
+        write_report(self, path, title=title, truths=truths, truth=truth)
 
 
 def _posterior(fitted: Fit) -> Posterior | None:

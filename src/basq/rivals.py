@@ -2,22 +2,22 @@
 
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from tqdm import tqdm
 
 from basq.arguments import as_budget, as_seed
 from basq.comparison import Comparison, as_prior_odds
 from basq.errors import InputError, StoreError
 from basq.evaluation.crew import Crew, OnError
-from basq.inference import refresh_interval, staffed
+from basq.inference import staffed
 from basq.interrupt import Interrupt
 from basq.loop import Sampler
 from basq.method import Method
 from basq.prior import as_prior
+from basq.progress import shown
 from basq.result import Result
 from basq.standing import Standing, spread
 from basq.stopping import Stopping
@@ -114,9 +114,11 @@ def compare(
         }  # fmt: skip
         race = Race(teams, given, odds, Stopping(dlogz, budget, max_time), dprob)
         try:
-            with _progress_bar(race, progress) as show:
+            with shown(budget, race.n_evals, progress) as view:
+                for _, crew in teams.values():
+                    crew.finished = view.finished
                 for _ in race.run():
-                    show()
+                    view.learned(race.n_evals, race.news)
         except BaseException as error:
             with suppress(StoreError):  # which may be the error itself
                 race.keep(error)
@@ -224,6 +226,15 @@ class Race:
                 errors.append(spread(fitted.log_evidence_std, self._converged(name, self.stopping.dlogz)))
         return Standing(np.array(log_evidence), np.array(errors), np.log(list(self.odds.values())))
 
+    @property
+    def news(self) -> str:
+        """The models' probabilities, in a few words."""
+        if not self._all_known:
+            return "a first look at every model"
+        standing = self.standing()
+        figures = zip(self.odds, standing.probability, standing.probability_std, strict=True)
+        return ", ".join(f"{name} {p:.3f} ± {sd:.3f}" for name, p, sd in figures)
+
     def comparison(self, names: tuple[str, ...], *, interrupted: bool) -> Comparison:
         """What is known in the end."""
         results = dict(self.given)
@@ -305,19 +316,3 @@ def _files(store: str | os.PathLike[str] | None, names: list[str]) -> dict[str, 
         return {name: path.with_name(f"{path.stem}-{safe[name]}{path.suffix}") for name in names}
     path.mkdir(parents=True, exist_ok=True)
     return {name: path / f"{safe[name]}.sqlite" for name in names}
-
-
-@contextmanager
-def _progress_bar(race: Race, shown: bool) -> Iterator[Any]:
-    """Show calls and the models' probabilities."""
-    interval = refresh_interval()
-    with tqdm(total=race.stopping.max_evals, disable=not shown, unit="call", mininterval=interval) as bar:
-
-        def show() -> None:
-            if race._all_known:
-                standing = race.standing()
-                figures = zip(race.odds, standing.probability, standing.probability_std, strict=True)
-                bar.set_postfix_str(", ".join(f"{n} {p:.3f} ± {s:.3f}" for n, p, s in figures), refresh=False)
-            bar.update(race.n_evals - bar.n)
-
-        yield show

@@ -68,6 +68,11 @@ class Crew:
         Whether a failed call ends the run.
     interrupted : callable
         Whether the user wants to stop.
+
+    Attributes
+    ----------
+    finished : callable
+        Told how many calls have just ended; by default nobody is.
     """
 
     def __init__(
@@ -85,6 +90,7 @@ class Crew:
             workers.journal = Journal(store.path)
         self._vectorized, self._retries, self._raises = vectorized, retries, raises
         self._interrupted = interrupted
+        self.finished: Callable[[int], None] = lambda _: None
         self._attempts: dict[int, int] = {}
         self._any_done = store.counts()["done"] > 0
         self._n_failed = 0
@@ -176,6 +182,7 @@ class Crew:
             self._store.finish(final)
             for i, _ in final:
                 self._attempts.pop(i)
+            self.finished(len(final))
             self._judge([o for _, o in final])
         for task in tasks:
             self._workers.submit(task)

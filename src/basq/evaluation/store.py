@@ -341,6 +341,13 @@ class Store:
         found = dict(self._connection.execute("SELECT state, count(*) FROM calls GROUP BY state").fetchall())
         return {state: found.get(state, 0) for state in ("done", "failed", "pending")}
 
+    def times(self) -> tuple[float | None, float | None, float]:
+        """When the first call began and the last one ended (seconds since 1970), and the seconds of all together."""
+        first, last, total = self._connection.execute(
+            "SELECT min(finished - coalesce(seconds, 0)), max(finished), total(seconds) FROM calls"
+        ).fetchone()
+        return first, last, total
+
     def rows(self, where: str = "1 ORDER BY id") -> list[dict[str, Any]]:
         """Everything known about every call, as dicts."""
         cursor = self._connection.execute(f"SELECT * FROM calls WHERE {where}")

@@ -5,6 +5,7 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.interpolate import CubicSpline
 from scipy.special import logsumexp
 from scipy.stats import gaussian_kde
 
@@ -12,6 +13,7 @@ from basq.errors import InputError
 from basq.gaussians import GaussianMixture
 from basq.linalg import blas_threads, log_det
 from basq.quadrature.moves import LogDensity, metropolis
+from basq.quadrature.smooth import log_density_1d
 from basq.types import FloatArray, IntArray
 
 GRID = 2001
@@ -301,8 +303,8 @@ def _check_mass(log_mass: float) -> None:
 
 
 def smooth_1d(samples: FloatArray) -> GridDensity:
-    """Kernel density estimate of one coordinate, on a grid."""
-    kde = gaussian_kde(samples)
-    sd = float(samples.std())
-    grid = np.linspace(samples.min() - sd, samples.max() + sd, GRID)
-    return GridDensity.from_log(grid, np.log(np.maximum(kde(grid), 1e-300)))
+    """Smooth density of one coordinate's samples (n,), on a grid."""
+    bins, log_density = log_density_1d(samples)
+    place = np.linspace(0.0, len(bins) - 1.0, GRID)
+    grid = np.linspace(bins[0], bins[-1], GRID)
+    return GridDensity.from_log(grid, CubicSpline(np.arange(len(bins)), log_density)(place))

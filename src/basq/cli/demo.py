@@ -1,0 +1,31 @@
+"""The demonstration: a problem with a known answer, solved while you wait."""
+
+from collections.abc import Callable
+from typing import Any
+
+from basq import problems
+from basq.cli.parser import DEMOS
+from basq.inference import infer
+
+PROBLEMS: dict[str, tuple[Callable[[int], problems.Problem], dict[str, Any]]] = {
+    "mixture": (lambda seed: problems.mixture(n_dim=3, seed=seed), {"max_evals": 128, "dlogz": 0.01}),
+    "gauss": (lambda seed: problems.gauss(n_dim=4, seed=seed), {}),
+    "ring": (lambda _: problems.ring(), {}),
+    "bimodal": (lambda _: problems.bimodal(n_dim=2), {}),
+}
+"""How each is made from a seed, and options of its run."""
+
+
+def demo(options: Any) -> None:
+    """Solve a problem, compare with the truth, draw the posterior and write the report."""
+    make, more = PROBLEMS[options.problem]
+    problem = make(options.seed)
+    print(f"{problem.name}: {DEMOS[options.problem]}")
+    result = infer(problem.log_likelihood, problem.prior, vectorized=True, seed=options.seed, **more)
+    error = result.log_evidence - problem.log_evidence
+    print(f"\n{result}\n")
+    print(f"truth: log Z = {problem.log_evidence:.3f}   (error {error:+.3f})")
+    result.plot_corner().savefig(options.output, dpi=150)
+    print(f"picture: {options.output}")
+    result.report(options.report, title=f"basq demo: {options.problem}", truth=problem.log_evidence)
+    print(f"report: {options.report}")

@@ -1,0 +1,72 @@
+"""run and resume: a model of a file, evaluated here, every call in a store."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from basq import identity
+from basq.cli.model import Model, split
+from basq.cli.parser import DONE, INTERRUPTED, NOT_CONVERGED
+from basq.errors import InputError
+from basq.evaluation.store import Store
+from basq.inference import infer
+from basq.loop import Sampler
+from basq.paper import Paper
+
+CALLS = ("pool", "asynchronous", "timeout", "retries", "vectorized", "pass_dict")
+"""How calls are made: what a store remembers for `resume`, beside its own settings."""
+
+
+def run(options: Any) -> int:
+    """Start a run, or go on with the one in the store."""
+    path, name = split(options.model)
+    store = options.store or Path(f"{path.stem}-{name}.sqlite" if name else f"{path.stem}.sqlite")
+    method: Any = Paper() if options.method == "paper" else "auto"
+    budget = {
+        "method": method, "batch_size": options.batch_size, "max_evals": options.max_evals, "dlogz": options.dlogz,
+        "on_error": options.on_error,
+    }  # fmt: skip
+    calls = {key: getattr(options, key) for key in CALLS}
+    return _drive(Model.load(options.model), store, budget, calls, options, seed=options.seed)
+
+
+def resume(options: Any) -> int:
+    """Go on with the run of a store, with its settings where no others are given."""
+    with Store(options.store) as store:
+        _, method = identity.load(store)
+        command = store.get("command") or {}
+        budget = {key: store.get(key) for key in ("batch_size", "max_evals", "dlogz", "on_error")} | {"method": method}
+    place = options.model or command.get("model")
+    if place is None:
+        raise InputError(f"{options.store} does not say where its model is; add --model model.py.")
+    if options.model is None and not Path(place).is_file() and not Path(place.rpartition(":")[0]).is_file():
+        raise InputError(f"The model of {options.store} was in {place}, which is gone; add --model model.py.")
+    calls = {key: command.get(key) for key in CALLS}
+    calls |= {key: value for key in CALLS if (value := getattr(options, key, None)) is not None}
+    budget |= {key: value for key in ("max_evals", "dlogz") if (value := getattr(options, key)) is not None}
+    return _drive(Model.load(place), options.store, budget, calls, options)
+
+
+def _drive(
+    model: Model, path: Path, budget: dict[str, Any], calls: dict[str, Any], options: Any, *, seed: int | None = None
+) -> int:
+    """Run, print what came out, and say by the exit code whether it is good."""
+    # made before the first call, so that the store knows its model whatever happens
+    sampler = Sampler(model.prior, store=path, log_likelihood=model.log_likelihood, seed=seed, **budget)
+    with sampler.store as store, store.driving():
+        store.set(command={"model": model.place, **calls})
+        n_done = store.counts()["done"]
+    print(f"basq: {path}, {f'going on after {n_done} calls' if n_done else 'a new run'}", file=sys.stderr)
+    given = {key: value for key, value in calls.items() if value is not None}
+    result = infer(
+        model.log_likelihood, model.prior, store=path, max_time=options.max_time, progress=not options.no_progress,
+        **budget, **given,
+    )  # fmt: skip
+    print(result)
+    if options.report is not None:
+        result.report(options.report)
+        print(f"\nreport: {options.report}")
+    if result.message.startswith("Interrupted"):
+        print(f"basq: go on with: basq resume {path}", file=sys.stderr)
+        return INTERRUPTED
+    return DONE if result.converged else NOT_CONVERGED

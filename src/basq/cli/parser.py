@@ -1,0 +1,205 @@
+"""The commands and their options. Nothing heavy is imported here: ``basq --help`` answers at once."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+DONE, FAILED, WRONG_USE, NOT_CONVERGED, INTERRUPTED = 0, 1, 2, 3, 130
+"""Exit codes."""
+
+DEMOS = {
+    "mixture": "a mixture of Gaussians as likelihood, a normal prior over 3 parameters",
+    "gauss": "a likelihood 10,000 nats high and a hundred times narrower than the prior, 4 parameters",
+    "ring": "a ring, the whole of which has to be found, 2 parameters",
+    "bimodal": "two separate modes of different width, 2 parameters",
+}
+"""What `basq demo` can solve; ``demo.PROBLEMS`` makes them."""
+
+EXAMPLES = """examples:
+  basq demo                                        solve a small problem, draw its posterior, write a report
+  basq run model.py --pool 8 --report run.html     log_likelihood and prior of a file, on 8 processes
+  basq resume model.sqlite --max-evals 500         go on, after a crash or for more calls
+  basq report model.sqlite                         the page again, also of a run in progress
+  basq list                                        all runs here
+
+exit codes:
+  0 done (run, resume: converged)    1 the run failed        2 wrong use
+  3 the run ended without converging                       130 interrupted (Ctrl-C); resume goes on
+"""
+
+MODEL_HELP = """Without a name, the file's log_likelihood and prior are taken; with one, model.py:name is
+  - a function, with the file's prior beside it,
+  - a pair (log_likelihood, prior), or
+  - an object with .log_likelihood and .prior.
+Every call is written to the store the moment it has finished; the same command goes on after a crash."""
+
+Commands = Any
+"""What ``add_subparsers`` gives; its type is private."""
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """All commands. A further one is a function like those below, called here, and a module that does the work."""
+    parser = argparse.ArgumentParser(
+        prog="basq",
+        description="Evidence and posterior of an expensive likelihood, from few calls.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action=_Version)
+    parser.add_argument("--debug", action="store_true", help="show tracebacks")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="command")
+    _add_demo(commands)
+    _add_run(commands)
+    _add_resume(commands)
+    _add_looks(commands)
+    _add_ask_and_tell(commands)
+    return parser
+
+
+class _Version(argparse.Action):
+    def __init__(self, **options: Any) -> None:
+        super().__init__(nargs=0, help="show the version", **options)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        from basq.version import __version__
+
+        print(f"basq {__version__}")
+        parser.exit()
+
+
+def _command(
+    commands: Commands, name: str, at: tuple[str, str], summary: str, examples: str, more: str = ""
+) -> argparse.ArgumentParser:
+    """Add a command, done by a function of a module of this package."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name,
+        help=summary,
+        description="\n".join(filter(None, [f"{summary[0].upper()}{summary[1:]}.", more])),
+        epilog=f"examples:\n{examples}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--debug", action="store_true", default=argparse.SUPPRESS, help="show tracebacks")
+    parser.set_defaults(command_at=at)
+    return parser
+
+
+def _add_demo(commands: Commands) -> None:
+    demo = _command(
+        commands, "demo", ("demo", "demo"), "solve a small built-in problem, draw its posterior, write a report",
+        "  basq demo\n  basq demo ring --output ring.png --report ring.html",
+        "The problems:\n" + "\n".join(f"  {name:<9} {text}" for name, text in DEMOS.items()),
+    )  # fmt: skip
+    demo.add_argument("problem", nargs="?", choices=DEMOS, default="mixture", help="which (%(default)s)")
+    demo.add_argument("--output", type=Path, default=Path("basq-demo.png"), help="picture to write (%(default)s)")
+    demo.add_argument("--report", type=Path, default=Path("basq-demo.html"), help="page to write (%(default)s)")
+    demo.add_argument("--seed", type=_seed, default=1, help="random seed (%(default)s)")
+
+
+def _add_run(commands: Commands) -> None:
+    run = _command(
+        commands, "run", ("drive", "run"), "run the model of a Python file",
+        "  basq run model.py\n"
+        "  basq run model.py:spme --pool 8 --store spme.sqlite --report spme.html\n"
+        "  basq run model.py --batch-size 32 --max-evals 600 --dlogz 0.05 --timeout 600 --retries 1",
+        MODEL_HELP,
+    )  # fmt: skip
+    run.add_argument("model", help="file.py or file.py:name")
+    run.add_argument("--store", type=Path, help="SQLite file of the run (file.sqlite or file-name.sqlite, here)")
+    _add_budget(run, default=True)
+    run.add_argument("--batch-size", type=int, default=16, metavar="N", help="points a batch (%(default)s)")
+    run.add_argument("--seed", type=_seed, help="random seed; the same seed gives the same run")
+    run.add_argument("--method", choices=("auto", "paper"), default="auto", help="inference method (%(default)s)")
+    run.add_argument("--on-error", choices=("record", "zero", "raise"), default="record",
+                     help="a failed call means: nothing known, zero likelihood, stop (%(default)s)")  # fmt: skip
+    run.add_argument("--vectorized", action="store_true", help="the function takes (n, d) and returns (n,)")
+    run.add_argument("--pass-dict", action="store_true", help="the function takes a dict of parameter names")
+    _add_calls(run)
+
+
+def _add_resume(commands: Commands) -> None:
+    resume = _command(
+        commands, "resume", ("drive", "resume"), "go on with a run",
+        "  basq resume model.sqlite\n  basq resume model.sqlite --max-evals 500 --dlogz 0.02 --pool 16",
+        "The store knows the model's file and all settings;\nwhat is given here replaces them.",
+    )  # fmt: skip
+    resume.add_argument("store", type=Path, help="SQLite file of the run")
+    resume.add_argument(
+        "--model", help="file.py or file.py:name, if it has moved or the run was not started by basq run"
+    )
+    _add_budget(resume, default=False)
+    _add_calls(resume)
+
+
+def _add_budget(parser: argparse.ArgumentParser, *, default: bool) -> None:
+    more = " (50 (d + 2))" if default else ", those done included"
+    parser.add_argument("--max-evals", type=int, metavar="N", help=f"most likelihood calls{more}")
+    parser.add_argument(
+        "--dlogz", type=float, default=0.1 if default else None, help=f"target error of log Z{' (0.1)' * default}"
+    )
+    parser.add_argument("--max-time", type=float, metavar="SECONDS", help="most seconds, looked at between batches")
+
+
+def _add_calls(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--pool", type=int, metavar="N", help="worker processes (calls run in this one)")
+    parser.add_argument("--asynchronous", action="store_true", default=None,
+                        help="give a free worker its next point at once")  # fmt: skip
+    parser.add_argument("--timeout", type=float, metavar="SECONDS", help="most seconds of a call")
+    parser.add_argument("--retries", type=int, metavar="N", help="how often a failed call is tried again (0)")
+    parser.add_argument("--report", type=Path, metavar="FILE", help="HTML page to write at the end")
+    parser.add_argument("--no-progress", action="store_true", help="no progress bar")
+
+
+def _add_looks(commands: Commands) -> None:
+    report = _command(
+        commands, "report", ("look", "report"), "write one HTML page about a run, also of one in progress",
+        "  basq report run.sqlite\n  basq report run.sqlite -o page.html --title 'SPMe, cell 4'",
+    )  # fmt: skip
+    report.add_argument("store", type=Path, help="SQLite file of the run")
+    report.add_argument("-o", "--output", type=Path, help="page to write (the store's name with .html)")
+    report.add_argument("--title", help="heading of the page")
+    show = _command(
+        commands, "show", ("look", "show"), "print evidence and posterior of a run, also of one in progress",
+        "  basq show run.sqlite",
+    )  # fmt: skip
+    show.add_argument("store", type=Path)
+    listing = _command(
+        commands, "list", ("look", "list_runs"), "say how far runs are", "  basq list\n  basq list runs/*.sqlite"
+    )
+    listing.add_argument("stores", type=Path, nargs="*", help="SQLite files (by default *.sqlite here)")
+
+
+def _add_ask_and_tell(commands: Commands) -> None:
+    new = _command(
+        commands, "new", ("ask_tell", "new"), "start a run that is driven by ask and tell",
+        "  basq new run.sqlite model.py:prior --seed 1",
+    )  # fmt: skip
+    new.add_argument("store", type=Path, help="SQLite file to make")
+    new.add_argument("prior", help="where the prior is, such as model.py:prior")
+    new.add_argument("--seed", type=_seed, help="random seed")
+    new.add_argument("--batch-size", type=int, default=16, metavar="N", help="points a batch (%(default)s)")
+    new.add_argument("--max-evals", type=int, metavar="N", help="most calls (50 (d + 2))")
+    new.add_argument("--dlogz", type=float, default=0.1, help="target error of log Z (%(default)s)")
+
+    ask = _command(
+        commands, "ask", ("ask_tell", "ask"), "write the next points to evaluate",
+        "  basq ask run.sqlite -n 32 -o points.csv    32 points to evaluate, on a cluster or anywhere",
+    )  # fmt: skip
+    ask.add_argument("store", type=Path)
+    ask.add_argument("-n", type=int, help="how many (by default the initial design, then a batch)")
+    ask.add_argument("-o", "--output", type=Path, help="CSV file to write (by default the terminal)")
+
+    tell = _command(
+        commands, "tell", ("ask_tell", "tell"), "read the values of points",
+        "  basq tell run.sqlite values.csv    columns id, log_likelihood and, if any, noise, error",
+    )  # fmt: skip
+    tell.add_argument("store", type=Path)
+    tell.add_argument(
+        "values", type=Path, nargs="+", help="CSV files with columns id, log_likelihood and, if any, noise, error"
+    )
+
+
+def _seed(text: str) -> int:
+    seed = int(text)
+    if seed < 0:
+        raise argparse.ArgumentTypeError(f"{seed} is negative; give 0 or more")
+    return seed

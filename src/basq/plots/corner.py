@@ -1,0 +1,317 @@
+"""The corner plot: every parameter alone and every pair, with the evaluated points."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import Normalize
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.ticker import MaxNLocator
+from numpy.typing import ArrayLike
+
+from basq.errors import InputError
+from basq.plots.style import BATCHES, BLACK, BLUE, GREY, ORANGE, PURPLE, Unit, chosen, estimate
+from basq.quadrature.sampled import KernelDensity
+from basq.types import FloatArray
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from basq.result import Result
+
+LEVELS = (0.95, 0.68)
+"""Posterior mass inside the contours."""
+SHADES = ("#dbe9f4", "#a9cbe6")
+GRID = 96
+"""Points per side of a pair's density."""
+N_SAMPLES = 4000
+WIDTHS = (0.15, 0.25, 0.4, 0.6, 0.8, 1.0, 1.2)
+"""Of the filter that smooths a pair's samples, relative to Scott's rule."""
+WIDER = 1.5
+"""The same, once its bias is corrected."""
+READABLE = 10
+"""Most parameters of one picture."""
+
+
+def plot_corner(
+    result: "Result",
+    *,
+    names: str | Sequence[str] | None = None,
+    truths: ArrayLike | None = None,
+    points: bool = True,
+) -> Figure:
+    """Draw the marginals of one and two parameters.
+
+    Parameters
+    ----------
+    names : str or list of str, optional
+        Only these parameters, in this order.
+    truths : (d,) array, optional
+        Marked where known: one value for each parameter of the prior; NaN for none.
+    points : bool
+        Show the evaluated points, coloured by batch; crosses where the likelihood is zero or a call has failed.
+    """
+    dims = chosen(result, names)
+    if len(dims) > READABLE or len(set(dims)) < len(dims) or not dims:
+        raise InputError(
+            f"A corner plot of {len(dims)} parameters cannot be read; name 1 to {READABLE} different ones, "
+            f"such as names={list(result.names[:4])}."
+        )
+    corner = Corner.of(result, dims, truths)
+    figure = corner.figure()
+    _legend(figure, corner, points)
+    for row in range(len(dims)):
+        for column in range(row + 1):
+            axis = corner.axes(figure, row, column)
+            if row == column:
+                corner.draw_alone(axis, row)
+            else:
+                corner.draw_pair(axis, row, column)
+            if points and (row != column or len(dims) == 1):
+                corner.draw_points(axis, row, column)
+            corner.finish(axis, row, column)
+    return figure
+
+
+@dataclass(frozen=True)
+class Corner:
+    """What the panels of a corner plot share.
+
+    Attributes
+    ----------
+    result : Result
+    dims : list of int
+        The parameters, as places in the prior.
+    samples : (n, k) array
+        Of these.
+    ranges : (k, 2) array
+        What is shown of them.
+    truths : (k,) array
+        NaN where nothing is known.
+    panel, left, bottom, right, top : float
+        Inches: a panel's side, and the margins.
+    """
+
+    result: "Result"
+    dims: list[int]
+    samples: FloatArray
+    ranges: FloatArray
+    truths: FloatArray
+    panel: float
+    left: float
+    bottom: float
+    right: float = 0.2
+    top: float = 0.4
+
+    @classmethod
+    def of(cls, result: "Result", dims: list[int], truths: ArrayLike | None) -> "Corner":
+        known = np.full(result.prior.n_dim, np.nan) if truths is None else np.asarray(truths, dtype=float)
+        if known.shape != (result.prior.n_dim,):
+            raise InputError(f"truths has shape {known.shape}; give one value for each of {result.names}, or NaN.")
+        samples = result.sample(N_SAMPLES, seed=0)[:, dims]
+        bounds = result.prior.bounds[dims]
+        ranges = np.array([shown_range(samples[:, i], bounds[i], float(known[k])) for i, k in enumerate(dims)])
+        labels = [Unit.of(*shown).label(result.names[k]) for shown, k in zip(ranges, dims, strict=True)]
+        names = 0.15 * max(label.count("\n") + 1 for label in labels)
+        panel = float(np.clip(9.0 / len(dims), 1.15, 2.2))
+        return cls(result, dims, samples, ranges, known[dims], panel, 0.6 + names, 0.55 + names)
+
+    @property
+    def n(self) -> int:
+        return len(self.dims)
+
+    def figure(self) -> Figure:
+        if self.n == 1:
+            return Figure(figsize=(6.4, 3.4))
+        side = self.panel * self.n
+        return Figure(figsize=(self.left + side + self.right, self.bottom + side + self.top))
+
+    def axes(self, figure: Figure, row: int, column: int) -> "Axes":
+        """The panel of a pair, laid out by hand: a constrained layout of fifty panels takes a minute."""
+        width, height = figure.get_size_inches()
+        if self.n == 1:
+            return figure.add_axes((0.08, self.bottom / height, 0.56, 1.0 - (self.bottom + self.top) / height))
+        gap = 0.08
+        return figure.add_axes(
+            (
+                (self.left + column * self.panel) / width,
+                (self.bottom + (self.n - 1 - row) * self.panel) / height,
+                (self.panel - gap) / width,
+                (self.panel - gap - (0.16 if row == column else 0.0)) / height,  # room for the diagonal's title
+            )
+        )
+
+    def draw_alone(self, axis: "Axes", i: int) -> None:
+        """The density of one parameter, with its median and 68 % interval."""
+        density = self.result.marginal(self.result.names[self.dims[i]])
+        t = np.linspace(*self._inside(i), 400)
+        pdf = np.maximum(np.nan_to_num(density.pdf(t)), 0.0)
+        low, middle, high = density.ppf([0.16, 0.5, 0.84])
+        axis.fill_between(t, pdf, where=((t >= low) & (t <= high)).tolist(), color=SHADES[1], lw=0)
+        axis.plot(t, pdf, color=BLUE, lw=1.3)
+        axis.axvline(middle, color=BLUE, lw=0.8, ls=(0, (4, 3)))
+        axis.set_ylim(0.0, 1.08 * float(pdf.max()) or 1.0)
+        axis.set_yticks([])
+        axis.set_title(estimate(float(low), float(middle), float(high)), fontsize=8.5, pad=5)
+
+    def draw_pair(self, axis: "Axes", row: int, column: int) -> None:
+        """The contours that hold 68 % and 95 % of the mass of two parameters."""
+        x, y = (np.linspace(*self._inside(i), GRID) for i in (column, row))
+        pair = self.result.marginal([self.result.names[self.dims[i]] for i in (column, row)])
+        if isinstance(pair.density, KernelDensity):
+            values = _smooth_pair(self.samples[:, column], self.samples[:, row], x, y)
+        else:  # a closed form
+            grid = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)
+            values = np.maximum(np.nan_to_num(pair.pdf(grid)), 0.0).reshape(GRID, GRID)
+        ordered = np.sort(values.ravel())[::-1]
+        mass = np.cumsum(ordered) / ordered.sum()
+        found = [ordered[np.searchsorted(mass, level)] for level in LEVELS]
+        levels = np.unique([*found, ordered[0] * 1.001])
+        if len(levels) > 1:
+            axis.contourf(x, y, values, levels=levels, colors=SHADES[-(len(levels) - 1) :])
+            axis.contour(x, y, values, levels=levels[:-1], colors=[BLUE], linewidths=0.7)
+
+    def draw_points(self, axis: "Axes", row: int, column: int) -> None:
+        """The evaluated points: coloured by batch, crosses where there is no likelihood."""
+        seen = self.result.observations
+        alone = row == column
+        zero = ~np.isfinite(seen.log_likelihood)
+        x = seen.x[:, self.dims[column]]
+        y = np.full(len(x), 0.03) if alone else seen.x[:, self.dims[row]]
+        options: dict[str, Any] = {"transform": axis.get_xaxis_transform()} if alone else {}
+        size = 14.0 if self.panel > 2.0 else 7.0
+        axis.scatter(
+            x[~zero], y[~zero], c=seen.batch[~zero] + 1, cmap=BATCHES, norm=_batches(self.result), s=size, lw=0.25,
+            edgecolors="white", zorder=3, **options,
+        )  # fmt: skip
+        axis.scatter(x[zero], y[zero], marker="x", color=GREY, s=size, lw=0.7, zorder=2, **options)
+        if self.result.failures:
+            at = np.array([f.x for f in self.result.failures])[:, self.dims]
+            height = np.full(len(at), 0.03) if alone else at[:, row]
+            axis.scatter(at[:, column], height, marker="+", color=PURPLE, s=1.5 * size, lw=0.9, zorder=2, **options)
+
+    def finish(self, axis: "Axes", row: int, column: int) -> None:
+        """Ranges, truths, the prior's edges, names and numbers."""
+        axis.set_xlim(*self.ranges[column])
+        axis.axvline(self.truths[column], color=ORANGE, lw=1.2) if np.isfinite(self.truths[column]) else None
+        hatch_outside(axis.axvspan, self.result.prior.bounds[self.dims[column]], self.ranges[column])
+        if row != column:
+            axis.set_ylim(*self.ranges[row])
+            axis.axhline(self.truths[row], color=ORANGE, lw=1.2) if np.isfinite(self.truths[row]) else None
+            hatch_outside(axis.axhspan, self.result.prior.bounds[self.dims[row]], self.ranges[row])
+        n_ticks = 6 if self.n == 1 else 4 if self.panel > 1.5 else 3
+        axis.tick_params(labelsize=7.5 if self.panel > 1.5 else 6.5, length=2.5)
+        unit = Unit.of(*self.ranges[column])
+        unit.apply(axis.xaxis, self.ranges[column], n_ticks)
+        if row == self.n - 1:
+            axis.set_xlabel(unit.label(self.result.names[self.dims[column]]), fontsize=8.5)
+            axis.tick_params(axis="x", rotation=0 if self.n == 1 else 45)
+        else:
+            axis.tick_params(labelbottom=False)
+        if row != column:
+            unit = Unit.of(*self.ranges[row])
+            unit.apply(axis.yaxis, self.ranges[row], n_ticks)
+            axis.tick_params(labelleft=column == 0)
+            if column == 0:
+                axis.set_ylabel(unit.label(self.result.names[self.dims[row]]), fontsize=8.5)
+
+    def _inside(self, i: int) -> tuple[float, float]:
+        """The part of a range that the prior allows."""
+        return inside(self.ranges[i], self.result.prior.bounds[self.dims[i]])
+
+
+def shown_range(values: FloatArray, bounds: FloatArray, truth: float) -> tuple[float, float]:
+    """All but a thousandth of the mass at either end, a truth that is not far off, and a hard edge if it is near."""
+    first, last = np.quantile(values, [0.001, 0.999])
+    span = float(last - first) or abs(float(first)) or 1.0
+    if abs(truth - 0.5 * (first + last)) < 2.0 * span:
+        first, last = min(first, truth), max(last, truth)
+    start, end = float(first) - 0.06 * span, float(last) + 0.06 * span
+    return max(start, float(bounds[0]) - 0.04 * span), min(end, float(bounds[1]) + 0.04 * span)
+
+
+def inside(shown: Sequence[float] | FloatArray, bounds: FloatArray) -> tuple[float, float]:
+    """The part of a range within bounds, less a hair: the very edge of a prior is infinitely far in standard space."""
+    low, high = np.clip(shown, *bounds)
+    hair = 1e-3 * (high - low)
+    return float(low + hair * (low == bounds[0])), float(high - hair * (high == bounds[1]))
+
+
+def hatch_outside(draw: Any, bounds: FloatArray, shown: FloatArray) -> None:
+    """Hatch what lies outside the prior's support."""
+    for start, end in ((shown[0], bounds[0]), (bounds[1], shown[1])):
+        if np.isfinite(start) and np.isfinite(end) and end > start:
+            draw(start, end, facecolor="#eeeeee", edgecolor="#bbbbbb", hatch="////", lw=0.0, zorder=1)
+
+
+def _smooth_pair(a: FloatArray, b: FloatArray, x: FloatArray, y: FloatArray) -> FloatArray:
+    """Density of pairs (n,), (n,) on a grid, up to a constant: a filtered histogram, (len(y), len(x)).
+
+    The filter is a Gaussian of the samples' shape, reflected at the rim of the grid. Its width is that under which each
+    sample is most likely by all others; it is then made wider, and what that does to the density is divided out once
+    (multiplicative bias correction, Jones, Linton and Nielsen 1995), so that contours are smooth and not inflated.
+    """
+    dx, dy = x[1] - x[0], y[1] - y[0]
+    counts, _, _ = np.histogram2d(
+        b, a, bins=(len(y), len(x)), range=((y[0] - dy / 2, y[-1] + dy / 2), (x[0] - dx / 2, x[-1] + dx / 2))
+    )
+    cov = np.cov(a / dx, b / dy) * len(a) ** (-1.0 / 3.0)  # of Scott's rule, in steps of the grid
+    width = max(WIDTHS, key=lambda w: _left_out(counts, w**2 * cov))
+    wide = (WIDER * width) ** 2 * cov
+    first = _filtered(counts, wide) + 1e-9 * counts.max()
+    return first * _filtered(counts / first, wide)
+
+
+def _left_out(counts: FloatArray, cov: FloatArray) -> float:
+    """Log-likelihood of the samples in each bin under a filter that leaves out the sample itself."""
+    peak = 1.0 / (2.0 * np.pi * np.sqrt(np.linalg.det(cov)))
+    others = np.maximum(_filtered(counts, cov) - min(peak, 1.0), 1e-6)
+    return float((counts * np.log(others)).sum())
+
+
+def _filtered(counts: FloatArray, cov: FloatArray) -> FloatArray:
+    """A table smoothed by a Gaussian of this covariance (in bins, columns first), reflected at its rim."""
+    n_rows, n_columns = counts.shape
+    whole = np.pad(counts, ((0, n_rows), (0, n_columns)), mode="symmetric")
+    fy, fx = np.meshgrid(*(2.0 * np.pi * np.fft.fftfreq(n) for n in whole.shape), indexing="ij")
+    damping = np.exp(-0.5 * (cov[0, 0] * fx**2 + 2.0 * cov[0, 1] * fx * fy + cov[1, 1] * fy**2))
+    out: FloatArray = np.fft.ifft2(np.fft.fft2(whole) * damping).real[:n_rows, :n_columns]
+    return np.maximum(out, 0.0)
+
+
+def _batches(result: "Result") -> Normalize:
+    last = int(result.observations.batch.max()) + 1
+    return Normalize(1, max(last, 2))
+
+
+def _legend(figure: Figure, corner: Corner, points: bool) -> None:
+    """Say what is drawn, in the empty corner."""
+    result = corner.result
+    entries: list[Any] = [Line2D([], [], color=BLUE, lw=1.3, label="posterior")]
+    if corner.n == 1:
+        entries.append(Patch(color=SHADES[1], label="68 % of the mass"))
+    else:
+        entries += [
+            Patch(color=c, label=f"{100 * level:.0f} % of the mass") for c, level in zip(SHADES, LEVELS, strict=True)
+        ]
+    if np.isfinite(corner.truths).any():
+        entries.append(Line2D([], [], color=ORANGE, lw=1.2, label="truth"))
+    marks: dict[str, Any] = {"ls": "", "ms": 4}
+    if points and not np.isfinite(result.observations.log_likelihood).all():
+        entries.append(Line2D([], [], marker="x", color=GREY, label="zero likelihood", **marks))
+    if points and result.failures:
+        entries.append(Line2D([], [], marker="+", color=PURPLE, label="failed call", **marks))
+    width, height = figure.get_size_inches()
+    right, top = 1.0 - 0.1 / width, 1.0 - 0.1 / height
+    figure.legend(handles=entries, loc="upper right", bbox_to_anchor=(right, top), fontsize=7.5, frameon=False)
+    if points:
+        below = top - (0.2 * len(entries) + 0.25) / height
+        bar = figure.add_axes((right - 1.45 / width, below, 1.3 / width, 0.1 / height))
+        colours = figure.colorbar(ScalarMappable(_batches(result), BATCHES), cax=bar, orientation="horizontal")
+        colours.set_label("evaluated in batch", fontsize=7.5, color=BLACK)
+        colours.ax.tick_params(labelsize=7, length=2)
+        colours.ax.xaxis.set_major_locator(MaxNLocator(3, integer=True))

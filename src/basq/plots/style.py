@@ -1,0 +1,105 @@
+"""What the pictures share: colours, names and numbers that can be read."""
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.mathtext import MathTextParser
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+if TYPE_CHECKING:
+    from matplotlib.axis import Axis
+
+    from basq.result import Result
+
+# Okabe and Ito's colours, which the colour-blind can tell apart
+BLUE, ORANGE, GREEN, PURPLE, BLACK, GREY = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#222222", "#8c8c8c"
+BATCHES = "viridis"
+"""Colour map of the batches, early to late."""
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """A figure of this size in inches, laid out so that nothing is cut off."""
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def readable(name: str, width: int = 18) -> str:
+    """A parameter's name for an axis: broken into at most three lines, and mathematics only if it parses."""
+    if name.count("$") >= 2:
+        try:
+            MathTextParser("agg").parse(name)
+            return name
+        except ValueError:
+            pass
+    broken = name.replace("_", "_\u200b").replace(".", ".\u200b")  # may be broken after these
+    lines = textwrap.wrap(broken.replace("\u200b", " \u200b"), width, max_lines=3, placeholder=" …") or [name]
+    return "\n".join(lines).replace(" \u200b", "").replace("\u200b", "").replace("$", r"\$")
+
+
+@dataclass(frozen=True)
+class Unit:
+    """How the numbers of an axis are written: (value − offset) / 10^exponent.
+
+    Attributes
+    ----------
+    exponent : int
+        0 for numbers that are short as they are.
+    offset : float
+        What all numbers of the axis have in common, if they differ only far behind the point.
+    """
+
+    exponent: int = 0
+    offset: float = 0.0
+
+    @classmethod
+    def of(cls, low: float, high: float) -> "Unit":
+        """A unit in which the numbers from low to high are short."""
+        span, size = high - low, max(abs(low), abs(high))
+        offset = 0.0
+        if span < 1e-4 * size:
+            step = 10.0 ** np.ceil(np.log10(span))
+            offset, size = float(step * np.round(0.5 * (low + high) / step)), span
+        exponent = int(np.floor(np.log10(size))) if size > 0.0 else 0
+        return cls(exponent if not -3 < exponent < 4 else 0, offset)
+
+    def label(self, name: str) -> str:
+        """The name of an axis with its unit."""
+        out = readable(name)
+        if self.offset:
+            out += f"\n− {self.offset:.12g}"
+        return f"{out} [$10^{{{self.exponent}}}$]" if self.exponent else out
+
+    def apply(self, axis: "Axis", shown: Sequence[float], n_ticks: int = 4) -> None:
+        """Write an axis's numbers in this unit, none so near its ends that it touches the next panel's."""
+        margin = 0.07 * (shown[1] - shown[0])
+        ticks = MaxNLocator(n_ticks, steps=[1, 2, 2.5, 5, 10]).tick_values(*shown)
+        axis.set_ticks([t for t in ticks if shown[0] + margin <= t <= shown[1] - margin])
+        axis.set_major_formatter(FuncFormatter(lambda value, _: self.write(value)))
+
+    def write(self, value: float) -> str:
+        """A number in this unit."""
+        short = round((value - self.offset) / 10.0**self.exponent, 7) + 0.0  # no negative zero
+        return f"{short:.6g}".replace("-", "−")
+
+
+def estimate(low: float, middle: float, high: float) -> str:
+    """A median with the distances to two quantiles, two digits of the smaller one, as mathematical text."""
+    up, down = high - middle, middle - low
+    least = min(d for d in (up, down, max(up, down)) if d > 0.0) if max(up, down) > 0.0 else abs(middle) or 1.0
+    size = max(abs(middle), up, down)
+    exponent = int(np.floor(np.log10(size))) if size > 0.0 else 0
+    exponent = exponent if not -3 < exponent < 5 else 0
+    digits = max(1 - int(np.floor(np.log10(least / 10.0**exponent) + 1e-9)), 0)
+    if digits > 9:  # as good as known
+        return f"{middle:.10g}".replace("-", "−")
+    number, plus, minus = (f"{round(v / 10.0**exponent, digits) + 0.0:.{digits}f}" for v in (middle, up, down))
+    factor = rf"\times10^{{{exponent}}}" if exponent else ""
+    return rf"${number}^{{+{plus}}}_{{-{minus}}}{factor}$"
+
+
+def chosen(result: "Result", names: str | Sequence[str] | None) -> list[int]:
+    """Places of the parameters to draw: those named, or all."""
+    return list(range(result.prior.n_dim)) if names is None else result.prior.index(names)

@@ -1,0 +1,294 @@
+"""One self-contained HTML page about a run: verdict, posterior, pictures, audits, failures, settings."""
+
+import base64
+import html
+import io
+import os
+import platform
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
+from importlib.metadata import version
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from basq.errors import InputError
+from basq.plots import plot_calibration, plot_corner, plot_run, plot_slices, plot_time
+from basq.plots.corner import READABLE
+from basq.plots.run import duration
+from basq.version import __version__
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from basq.result import Result
+
+MOST_FAILURES = 50
+"""Failed calls that are shown one by one."""
+MOST_PIXELS = 1700
+"""Width of a picture."""
+
+CITATION = (
+    "Masaki Adachi, Satoshi Hayakawa, Martin Jørgensen, Harald Oberhauser and Michael A. Osborne. "
+    "Fast Bayesian Inference with Batch Bayesian Quadrature via Kernel Recombination. "
+    "Advances in Neural Information Processing Systems 35 (2022). arXiv:2206.04734."
+)
+BIBTEX = """@inproceedings{adachi2022fast,
+  title     = {Fast {B}ayesian Inference with Batch {B}ayesian Quadrature via Kernel Recombination},
+  author    = {Adachi, Masaki and Hayakawa, Satoshi and J{\\o}rgensen, Martin and Oberhauser, Harald
+               and Osborne, Michael A.},
+  booktitle = {Advances in Neural Information Processing Systems},
+  volume    = {35},
+  year      = {2022},
+  note      = {arXiv:2206.04734}
+}"""
+
+
+def write_report(
+    result: "Result",
+    path: str | os.PathLike[str],
+    *,
+    title: str | None = None,
+    truths: ArrayLike | None = None,
+    truth: float | None = None,
+) -> None:
+    """Write the page; arguments as in ``Result.report``."""
+    Path(path).write_text(page(result, title=title, truths=truths, truth=truth), encoding="utf-8")
+
+
+def page(
+    result: "Result", *, title: str | None = None, truths: ArrayLike | None = None, truth: float | None = None
+) -> str:
+    """The page as text."""
+    store = result.settings.get("store")
+    name = title or (Path(store).stem if store else "basq run")
+    sections = [
+        _verdict(result, truth),
+        _section("Posterior", _posterior(result, truths)),
+        _section("How the run went", _run(result, truth)),
+        _section("Audits", _audits(result)),
+        _section("What the surrogate believes", _slices(result)),
+        _section("Where the time went", _time(result)),
+        _section(f"Failed calls ({result.n_failed})", _failures(result)) if result.failures else "",
+        _section("Settings", _settings(result)),
+        _section("Use these results", _use(result)),
+    ]
+    style = files("basq").joinpath("report.css").read_text(encoding="utf-8")
+    made = f"Made by basq {__version__} on {_date(datetime.now(UTC).timestamp())}"
+    return (
+        f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f'<meta name="color-scheme" content="light dark">\n<link rel="icon" href="data:,">\n'
+        f"<title>{_text(name)}: evidence and posterior</title>\n<style>\n{style}</style>\n</head>\n<body>\n"
+        f"<header><h1>{_text(name)}</h1><p>{_text(', '.join(result.names))}</p></header>\n<main>\n"
+        + "\n".join(s for s in sections if s)
+        + f"\n</main>\n<footer><p>{_text(made)}</p></footer>\n</body>\n</html>\n"
+    )
+
+
+# --- parts ------------------------------------------------------------------------------------------------------------
+
+
+def _verdict(result: "Result", truth: float | None) -> str:
+    """What came out, and whether to believe it, in words."""
+    kind, word, advice = _status(result)
+    number = f"log Z = {result.log_evidence:.3f} ± {result.log_evidence_std:.3f}".replace("-", "−")
+    if not np.isfinite(result.log_evidence):
+        number = "No evidence yet"
+    why = result.message.removeprefix(f"{word}: ")
+    lines = [_text(f"Why: {why}"), _text(advice)]
+    calls = f"{result.n_evals} likelihood values in {_plural(result.n_batches, 'batch', 'batches')}"
+    if result.failures:
+        calls += f", and {_plural(result.n_failed, 'failed call', 'failed calls')}"
+    if result.settings.get("pending"):
+        calls += f"; {_plural(result.settings['pending'], 'call', 'calls')} under way or left"
+    lines.append(_text(f"{calls}."))
+    if truth is not None and np.isfinite(result.log_evidence):
+        off = result.log_evidence - truth
+        sds = f", {abs(off) / result.log_evidence_std:.1f} standard deviations" if result.log_evidence_std > 0.0 else ""
+        lines.append(_text(f"The true log Z is {truth:.3f}: the error is {off:+.3f}{sds}."))
+    paragraphs = "".join(f"<p>{line}</p>" for line in lines)
+    return (
+        f'<section class="verdict {kind}" aria-labelledby="verdict"><h2 id="verdict">'
+        f'<span class="badge">{word}</span> {_text(number)}</h2>{paragraphs}</section>'
+    )
+
+
+def _status(result: "Result") -> tuple[str, str, str]:
+    """The class of a verdict, its word, and what to do."""
+    error = "The error is one standard deviation of log Z"
+    if result.converged and result.audits:
+        return "good", "Converged", f"{error}, calibrated by how well each batch was predicted before it was evaluated."
+    if result.converged:
+        return "fair", "Converged", f"{error} as the surrogate itself sees it; this method has no audits that test it."
+    if result.message.startswith(("Running", "Interrupted")):
+        return "open", "Not finished", "The numbers below are those of the calls so far, and will change."
+    return "poor", "Not converged", "Do not rely on these numbers yet: allow more calls, or see the reason above."
+
+
+def _posterior(result: "Result", truths: ArrayLike | None) -> str:
+    if result.standard_posterior is None:
+        return "<p>There is no posterior; the verdict above says why.</p>"
+    rows = []
+    sds = np.sqrt(np.diag(result.cov))
+    for name, mean, sd in zip(result.names, result.mean, sds, strict=True):
+        quantiles = result.marginal(name).ppf([0.025, 0.5, 0.975])
+        digits = 5 if not sd > 0.0 or mean == 0.0 else int(np.clip(np.log10(abs(mean) / sd) + 4.0, 5, 12))
+        rows.append([name, f"{mean:.{digits}g}", f"{sd:.3g}", *(f"{v:.{digits}g}" for v in quantiles)])
+    table = _table(["parameter", "mean", "sd", "2.5 %", "median", "97.5 %"], rows)
+    names = result.names[:READABLE]
+    more = len(result.names) - len(names)
+    note = f"<p>The picture shows the first {READABLE} parameters; {more} more are in the table.</p>" if more else ""
+    alt = f"Corner plot: posterior densities of {', '.join(names)} alone and in pairs, with the evaluated points."
+    return table + _picture(lambda: plot_corner(result, names=names, truths=truths), alt) + note
+
+
+def _run(result: "Result", truth: float | None) -> str:
+    if not np.isfinite([r.log_evidence for r in result.history]).any():
+        return ""
+    alt = "Log evidence with its error after every batch, against the number of likelihood calls, with the audits."
+    return _picture(lambda: plot_run(result, truth=truth), alt)
+
+
+def _audits(result: "Result") -> str:
+    if not result.audits:
+        return "<p>Audits come with the default method, from its second batch on; this run has none.</p>"
+    rows = [
+        [str(a.n_evals), str(a.n_inside), *(_short(v) for v in (np.sqrt(a.z2), a.rms, a.log_ratio)),
+         "yes" if a.surprise else "no"]
+        for a in result.audits
+    ]  # fmt: skip
+    words = (
+        "<p>Every batch is predicted before it is evaluated. A calibrated surrogate has residuals of one standard "
+        "deviation (rms z = 1); larger ones widen the error of log Z, smaller ones leave it as it is. A surprise is a "
+        "point far above its prediction: something that was not known.</p>"
+    )
+    head = ["calls before", "points inside", "rms z", "rms (nats)", "log true/predicted", "surprise"]
+    alt = "Histogram and quantiles of the standardised residuals of the batches, against the standard normal."
+    picture = _picture(lambda: plot_calibration(result), alt)
+    return f"{words}{picture}<details><summary>Table of {len(rows)} audits</summary>{_table(head, rows)}</details>"
+
+
+def _slices(result: "Result") -> str:
+    if result.surrogate is None:
+        return ""
+    alt = "The surrogate's log-likelihood along each parameter through the best point, with its error."
+    return _picture(lambda: plot_slices(result, names=result.names[:12]), alt)
+
+
+def _time(result: "Result") -> str:
+    return _picture(lambda: plot_time(result), "Seconds per batch by stage.") if result.history else ""
+
+
+def _failures(result: "Result") -> str:
+    rows = []
+    for failure in result.failures[:MOST_FAILURES]:
+        where = ", ".join(f"{n} = {v:.6g}" for n, v in zip(result.names, failure.x, strict=True))
+        rows.append([str(failure.id), where, failure.error, str(failure.attempts)])
+    rest = result.n_failed - len(rows)
+    note = f"<p>{rest} more are in the store.</p>" if rest else ""
+    trace = next((f.traceback for f in reversed(result.failures) if f.traceback), None)
+    details = f"<details><summary>The last traceback</summary><pre>{_text(trace)}</pre></details>" if trace else ""
+    return _table(["call", "input", "reason", "attempts"], rows, text={1, 2}) + note + details
+
+
+def _settings(result: "Result") -> str:
+    s = result.settings
+    seconds = s.get("seconds")
+    values: list[tuple[str, Any]] = [
+        ("prior", repr(result.prior)),
+        ("log-likelihood", (s.get("command") or {}).get("model") or s.get("log_likelihood")),
+        ("method", s.get("method")),
+        ("batch size", s.get("batch_size")),
+        ("seed", s.get("seed")),
+        ("most calls (max_evals)", s.get("max_evals")),
+        ("target error (dlogz)", s.get("dlogz")),
+        ("failed calls (on_error)", s.get("on_error")),
+        ("values given beforehand", s.get("n_given") or None),
+        ("time inside likelihood calls", duration(seconds) if seconds else None),
+        ("started", _date(s["started"]) if s.get("started") else None),
+        ("last call ended", _date(s["last_call"]) if s.get("last_call") else None),
+        ("store", s.get("store")),
+        ("basq of the run", s.get("basq")),
+        ("this page", f"basq {__version__}, Python {platform.python_version()}, NumPy {np.__version__}, "
+                      f"SciPy {version('scipy')}"),
+    ]  # fmt: skip
+    rows = [[name, str(value)] for name, value in values if value is not None]
+    return _table(["setting", "value"], rows, text={1})
+
+
+def _use(result: "Result") -> str:
+    store = result.settings.get("store")
+    if store:
+        code = f"import basq\n\nresult = basq.Sampler.open({Path(store).name!r}).result()  # needs no likelihood\n"
+    else:
+        code = "# result is what basq.infer returned; with store='run.sqlite' it can be read again at any time\n"
+    code += (
+        "samples = result.sample(1000)  # equal weight, one column for each parameter\n"
+        f"result.marginal({result.names[0]!r}).ppf([0.025, 0.975])\n"
+        "result.log_evidence, result.log_evidence_std"
+    )
+    return (
+        f"<h3>Load the samples</h3><pre><code>{_text(code)}</code></pre>"
+        f"<h3>Cite</h3><p>{_text(CITATION)}</p><details><summary>BibTeX</summary><pre>{_text(BIBTEX)}</pre></details>"
+    )
+
+
+# --- HTML -------------------------------------------------------------------------------------------------------------
+
+
+def _text(value: object) -> str:
+    """Anything as text that HTML does not interpret."""
+    return html.escape(str(value))
+
+
+def _section(title: str, body: str) -> str:
+    return f"<section><h2>{_text(title)}</h2>{body}</section>" if body else ""
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]], text: set[int] = frozenset()) -> str:  # type: ignore[assignment]
+    """A table whose first column names its rows; the columns in ``text`` hold words, the others numbers."""
+
+    def cell(i: int, value: str) -> str:
+        if i == 0:
+            return f'<th scope="row">{_text(value)}</th>'
+        return f'<td class="text">{_text(value)}</td>' if i in text else f"<td>{_text(value.replace('-', '−'))}</td>"
+
+    columns = "".join(
+        f'<th scope="col"{" class=text" if i in text or i == 0 else ""}>{_text(h)}</th>' for i, h in enumerate(head)
+    )
+    body = "".join(f"<tr>{''.join(cell(i, v) for i, v in enumerate(row))}</tr>" for row in rows)
+    return f'<div class="wide" tabindex="0"><table><thead><tr>{columns}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
+def _picture(draw: Callable[[], "Figure"], alt: str) -> str:
+    """A figure inside the page; where there is none, why."""
+    try:
+        figure = draw()
+    except InputError as error:
+        return f"<p>{_text(error)}</p>"
+    buffer = io.BytesIO()
+    width, height = figure.get_size_inches()
+    dpi = min(200.0, MOST_PIXELS / width)
+    figure.savefig(buffer, dpi=dpi, format="png", metadata={"Software": None})
+    data = base64.b64encode(buffer.getvalue()).decode("ascii")
+    shown = round(width * 100)
+    return (
+        f'<figure><img alt="{_text(alt)}" width="{shown}" height="{round(height * 100)}" '
+        f'src="data:image/png;base64,{data}"></figure>'
+    )
+
+
+def _short(value: float) -> str:
+    return f"{value:.3g}" if np.isfinite(value) else "—"
+
+
+def _plural(n: int, one: str, many: str) -> str:
+    return f"{n} {one if n == 1 else many}"
+
+
+def _date(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")
