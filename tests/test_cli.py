@@ -45,12 +45,12 @@ def test_help(capsys):
 
 
 def test_every_demo_is_described_and_can_be_made():
-    assert set(PROBLEMS) == set(DEMOS)
+    assert {*PROBLEMS, "battery"} == set(DEMOS)
     for make, _ in PROBLEMS.values():
         assert make(1).log_likelihood(make(1).prior.sample(2, np.random.default_rng(0))).shape == (2,)
 
 
-COMMANDS = ["demo", "run", "resume", "report", "show", "list", "new", "ask", "tell"]
+COMMANDS = ["demo", "run", "resume", "compare", "report", "show", "list", "new", "ask", "tell"]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -499,3 +499,75 @@ def test_a_log_file_gets_few_lines(model, monkeypatch, capfd):
     assert len(lines) <= 3  # what it does, the first batch, the end
     assert re.fullmatch(r"basq: 64 of at most 64 calls after \d+ s, log Z = -\d\.\d{3} ± \d\.\d{3}", lines[-1])
     assert "\r" not in "".join(lines)
+
+
+def test_demo_battery(tmp_path, monkeypatch, capfd):
+    pytest.importorskip("pybamm")
+    monkeypatch.chdir(tmp_path)
+    assert main(["demo", "battery"]) == 0
+    out, err = capfd.readouterr()
+    assert "Positive evidence for SPMe against SPM" in out
+    assert "noise_variance" in out
+    assert "SPMe 0." in err  # the progress
+    assert (tmp_path / "basq-demo.png").stat().st_size > 10_000
+    assert "Lithium-ion cell, SPMe" in (tmp_path / "basq-demo.html").read_text(encoding="utf-8")
+
+
+RIVALS = """
+import numpy as np
+
+prior = {"a": (-3, 3), "b": (-3, 3)}
+
+
+def wide(x):
+    return -0.5 * float(np.sum(np.square(x)))
+
+
+def narrow(x):
+    return -0.5 * float(np.sum(np.square(x))) / 0.01
+
+
+pair = narrow, {"a": (-1, 1), "b": (-1, 1)}
+"""
+
+
+def test_compare_runs_models_and_reads_their_stores(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "model.py").write_text(RIVALS)
+    models = ["model.py:wide", "model.py:narrow", "small=model.py:pair"]
+    assert main(["compare", *models, "--store", "runs", "--seed", "1", "--no-progress", "-o", "all.png"]) == 0
+    first = capsys.readouterr().out
+    assert "evidence for wide against small" in first  # areas 2π / 36 and 2π 0.01 / 4
+    assert sorted(p.name for p in (tmp_path / "runs").iterdir() if p.suffix == ".sqlite") == [
+        "narrow.sqlite", "small.sqlite", "wide.sqlite",
+    ]  # fmt: skip
+    assert (tmp_path / "all.png").stat().st_size > 5_000
+    assert main(["compare", "runs/wide.sqlite", "runs/narrow.sqlite", "--odds", "narrow=1e6"]) == 0
+    second = capsys.readouterr().out
+    assert "evidence for wide against narrow" in second
+    row = next(line for line in second.splitlines() if line.startswith("narrow"))
+    assert float(re.search(r"(\d\.\d+) ±", row.split("±", 2)[2]).group(1)) > 0.99
+
+
+def test_compare_says_by_its_exit_code_that_nothing_is_decided(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "model.py").write_text(RIVALS)
+    assert main(["compare", "model.py:wide", "same=model.py:wide", "--seed", "1", "--no-progress"]) == 3
+    assert "Not decided" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["a.sqlite", "b.sqlite"], "there is no such store"),
+        (["model.py:wide"], "at least two"),
+        (["model.py:wide", "model.py:wide"], "same name"),
+        (["model.py:wide", "model.py:narrow", "--odds", "x=2"], "no model 'x'"),
+        (["model.py:wide", "model.py:narrow", "--odds", "wide"], "name=number"),
+    ],
+)
+def test_compare_names_wrong_use(arguments, message, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "model.py").write_text(RIVALS)
+    assert main(["compare", *arguments]) == 2
+    assert message in capsys.readouterr().err

@@ -4,7 +4,7 @@ import html
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,6 +12,9 @@ from basq.errors import InputError
 from basq.result import Result
 from basq.standing import Standing, spread
 from basq.types import is_number
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 SCALE = (
     (1.0, "no evidence worth more than a bare mention"),
@@ -197,6 +200,12 @@ class Comparison:
         lines = ["  ".join(f"{row[0]:<{widths[0]}}" if c == 0 else f"{row[c]:>{w}}" for c, w in enumerate(widths))
                  for row in table]  # fmt: skip
         return "\n".join([self.verdict, self.message, "", *lines])
+
+    def plot(self) -> "Figure":
+        """Draw log Bayes factors to the best model, and probabilities, with their errors."""
+        from basq.plots import plot_comparison
+
+        return plot_comparison(self)
 
     def __repr__(self) -> str:
         return f"<Comparison of {', '.join(self.names)}: {self.verdict}>"

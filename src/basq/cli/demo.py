@@ -6,6 +6,7 @@ from typing import Any
 from basq import problems
 from basq.cli.parser import DEMOS
 from basq.inference import infer
+from basq.rivals import compare
 
 PROBLEMS: dict[str, tuple[Callable[[int], problems.Problem], dict[str, Any]]] = {
     "mixture": (lambda seed: problems.mixture(n_dim=3, seed=seed), {"max_evals": 128, "dlogz": 0.01}),
@@ -18,6 +19,8 @@ PROBLEMS: dict[str, tuple[Callable[[int], problems.Problem], dict[str, Any]]] = 
 
 def demo(options: Any) -> None:
     """Solve a problem, compare with the truth, draw the posterior and write the report."""
+    if options.problem == "battery":
+        return _battery(options)
     make, more = PROBLEMS[options.problem]
     problem = make(options.seed)
     print(f"{problem.name}: {DEMOS[options.problem]}")
@@ -28,4 +31,22 @@ def demo(options: Any) -> None:
     result.plot_corner().savefig(options.output, dpi=150)
     print(f"picture: {options.output}")
     result.report(options.report, title=f"basq demo: {options.problem}", truth=problem.log_evidence)
+    print(f"report: {options.report}")
+
+
+def _battery(options: Any) -> None:
+    """Compare two models of a lithium-ion cell on the same data, and infer the parameters of the better one."""
+    print(f"lithium-ion cell: {DEMOS['battery']}")
+    cases = {model: problems.lithium_ion(model, data_model="SPMe", experiment="rest") for model in ("SPM", "SPMe")}
+    print(
+        "SPM: single-particle model. SPMe: the same with electrolyte; it made the data, 400 voltages with noise.\n"
+        "Parameters: diffusivities in anode (D_n) and cathode (D_p), noise variance.\n"
+    )
+    found = compare(dict(cases), pool=2, seed=options.seed)
+    best = found.results[found.best]
+    print(f"\n{found}\n\n{found.best}: {best}\n")
+    case = cases[found.best]
+    best.plot_corner(truths=case.truth).savefig(options.output, dpi=150)
+    print(f"picture: {options.output}")
+    best.report(options.report, title=f"Lithium-ion cell, {found.best}")
     print(f"report: {options.report}")

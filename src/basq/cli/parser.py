@@ -12,6 +12,7 @@ DEMOS = {
     "gauss": "a likelihood 10,000 nats high and a hundred times narrower than the prior, 4 parameters",
     "ring": "a ring, the whole of which has to be found, 2 parameters",
     "bimodal": "two separate modes of different width, 2 parameters",
+    "battery": "SPM or SPMe for a resting lithium-ion cell, 3 parameters each (needs basq[battery])",
 }
 """What `basq demo` can solve; ``demo.PROBLEMS`` makes them."""
 
@@ -20,11 +21,12 @@ EXAMPLES = """examples:
   basq run model.py --pool 8 --report run.html     log_likelihood and prior of a file, on 8 processes
   basq resume model.sqlite --max-evals 500         go on, after a crash or for more calls
   basq report model.sqlite                         the page again, also of a run in progress
+  basq compare a.sqlite b.sqlite                   which model do the data favour?
   basq list                                        all runs here
 
 exit codes:
   0 done (run, resume: converged)    1 the run failed        2 wrong use
-  3 the run ended without converging                       130 interrupted (Ctrl-C); resume goes on
+  3 the run ended without converging (compare: not decided) 130 interrupted (Ctrl-C); resume goes on
 """
 
 MODEL_HELP = """Without a name, the file's log_likelihood and prior are taken; with one, model.py:name is
@@ -51,6 +53,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_demo(commands)
     _add_run(commands)
     _add_resume(commands)
+    _add_compare(commands)
     _add_looks(commands)
     _add_ask_and_tell(commands)
     return parser
@@ -128,6 +131,29 @@ def _add_resume(commands: Commands) -> None:
     )
     _add_budget(resume, default=False)
     _add_calls(resume)
+
+
+def _add_compare(commands: Commands) -> None:
+    compare = _command(
+        commands, "compare", ("compare", "compare"), "say which model the data favour",
+        "  basq compare spm.sqlite spme.sqlite --odds spme=2\n"
+        "  basq compare model.py:spm model.py:spme --pool 8 --max-evals 600 --store runs",
+        "Give the stores of runs, or models of Python files, which are run together: each next batch goes\n"
+        "to the model whose calls settle the most. name=place gives a model another name.",
+    )  # fmt: skip
+    compare.add_argument("models", nargs="+", help="run.sqlite, file.py, file.py:name, or name=one of these")
+    compare.add_argument("--odds", action="append", metavar="NAME=X", help="prior odds of a model (1)")
+    compare.add_argument("-o", "--output", type=Path, help="picture to write")
+    compare.add_argument("--store", type=Path, metavar="FOLDER", help="where the runs of models are kept")
+    compare.add_argument("--max-evals", type=int, metavar="N", help="most calls of all models (50 (d + 2) each)")
+    compare.add_argument("--max-time", type=float, metavar="SECONDS", help="most seconds")
+    compare.add_argument("--dprob", type=float, default=0.05, help="target error of the probabilities (%(default)s)")
+    compare.add_argument("--batch-size", type=int, metavar="N", help="points a batch (16)")
+    compare.add_argument("--pool", type=int, metavar="N", help="worker processes (calls run in this one)")
+    compare.add_argument("--timeout", type=float, metavar="SECONDS", help="most seconds of a call")
+    compare.add_argument("--retries", type=int, metavar="N", help="how often a failed call is tried again (0)")
+    compare.add_argument("--seed", type=_seed, help="random seed")
+    compare.add_argument("--no-progress", action="store_true", help="no progress bar")
 
 
 def _add_budget(parser: argparse.ArgumentParser, *, default: bool) -> None:

@@ -1,0 +1,62 @@
+"""compare: runs in stores, and models that are run together."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from basq.cli.model import Model
+from basq.cli.parser import DONE, INTERRUPTED, NOT_CONVERGED
+from basq.errors import InputError
+from basq.rivals import compare as compare_models
+
+
+def compare(options: Any) -> int:
+    """Compare what was named, and say by the exit code whether it is decided."""
+    models = dict(_named(text) for text in options.models)
+    if len(models) < len(options.models):
+        raise InputError("compare: two models have the same name; give others, such as a=first/run.sqlite.")
+    given = {key: value for key in ("batch_size", "timeout", "retries") if (value := getattr(options, key)) is not None}
+    found = compare_models(
+        models, prior_odds=_odds(options.odds, tuple(models)), max_evals=options.max_evals, max_time=options.max_time,
+        dprob=options.dprob, pool=options.pool, store=options.store, seed=options.seed,
+        progress=not options.no_progress, **given,
+    )  # fmt: skip
+    print(found)
+    if options.output is not None:
+        found.plot().savefig(options.output, dpi=150)
+        print(f"\npicture: {options.output}")
+    if found.message.startswith("Interrupted"):
+        if options.store is not None:
+            print("basq: the same command goes on", file=sys.stderr)
+        return INTERRUPTED
+    return DONE if found.decided else NOT_CONVERGED
+
+
+def _named(text: str) -> tuple[str, Any]:
+    """A model and its name: ``name=place``, or a place that gives the name."""
+    name, equals, place = text.partition("=")
+    if not equals or Path(text).exists():
+        name, place = "", text
+    if place.partition(":")[0].endswith(".py"):
+        model = Model.load(place)
+        return name or place.rpartition(":")[2].removesuffix(".py"), (model.log_likelihood, model.prior)
+    if not Path(place).is_file():
+        raise InputError(f"{place}: there is no such store; give run.sqlite files, or models such as model.py:name.")
+    return name or Path(place).stem, Path(place)
+
+
+def _odds(texts: list[str] | None, names: tuple[str, ...]) -> dict[str, float] | None:
+    """Prior odds given as ``name=number``; one for those that are not named."""
+    if not texts:
+        return None
+    odds = dict.fromkeys(names, 1.0)
+    for text in texts:
+        name, _, number = text.rpartition("=")
+        try:
+            value = float(number)
+        except ValueError as error:
+            raise InputError(f"--odds {text}: give name=number, such as --odds a=2.") from error
+        if name not in odds:
+            raise InputError(f"--odds {text}: there is no model {name!r}; there are {', '.join(names)}.")
+        odds[name] = value
+    return odds

@@ -1,0 +1,47 @@
+"""How rival models compare: log Bayes factors and probabilities."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from basq.plots.style import BLUE, GREY, new_figure
+
+if TYPE_CHECKING:
+    from basq.comparison import Comparison
+
+SCALE = {1.0: "positive", 3.0: "strong", 5.0: "very strong"}
+"""Kass and Raftery (1995): from which log Bayes factor against a model evidence is called so."""
+
+
+def plot_comparison(comparison: "Comparison") -> Figure:
+    """Draw log Bayes factors to the best model, and probabilities, with their errors."""
+    rows = comparison.rows()[::-1]
+    place = np.arange(len(rows))
+    figure = new_figure(8.4, 1.7 + 0.4 * len(rows))
+    left, right = figure.subplots(1, 2, sharey=True)
+    colours = [BLUE if r["converged"] else GREY for r in rows]
+    for y, r, colour in zip(place, rows, colours, strict=True):
+        sd = r["log_evidence_std"]
+        left.errorbar(r["log_bayes_factor"], y, xerr=2.0 * sd, fmt="o", ms=5, capsize=3, color=colour)
+        right.barh(y, r["probability"], height=0.55, color=colour, alpha=0.45)
+        right.plot([r["probability_low"], r["probability_high"]], [y, y], color=colour, lw=2)
+        right.annotate(
+            f" {r['probability']:.3f}", (max(r["probability_high"], r["probability"]), y), va="center", size=8
+        )
+    for limit, name in SCALE.items():
+        left.axvline(-limit, color="#cccccc", lw=0.8, zorder=0)
+        left.annotate(
+            name, (-limit, 0.02), xycoords=("data", "axes fraction"), rotation=90, size=7, color=GREY, ha="right"
+        )
+    least = min(r["log_bayes_factor"] - 2.0 * min(r["log_evidence_std"], 50.0) for r in rows)
+    left.set_xlim(1.08 * min(least, -6.0) if np.isfinite(least) else -60.0, 1.5)
+    if np.isfinite(least) and least < -100.0:
+        left.set_xscale("symlog", linthresh=10.0)
+        left.set_xlim(2.0 * least, 5.0)
+    left.set_xlabel(f"ln B to {comparison.best}, ± 2 sd of log Z")
+    right.set_xlabel("probability, 95 % interval")
+    right.set_xlim(0.0, 1.18)
+    left.set_yticks(place, [r["model"] if r["converged"] else f"{r['model']}\n(not converged)" for r in rows])
+    left.set_ylim(-0.6, len(rows) - 0.4)
+    return figure
