@@ -16,7 +16,7 @@ PYTHONS := $(PYTHON)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-arviz lint types format docs pictures bench-paper bench-engine bench-ablation bench-workers bench-overhead guard clean
+.PHONY: help demo test test-arviz lint types format docs pictures bench-paper bench-engine bench-ablation bench-compare real-world bench-workers bench-overhead guard clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -52,6 +52,12 @@ bench-paper: $(VENV)/.installed ## Measure the paper's method on the paper's pro
 
 bench-engine: $(VENV)/.installed ## Measure the default engine on many families
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.engine $(ARGS)
+
+bench-compare: $(VENV)/.installed ## Measure what sharing out calls between rival models saves
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.compare $(ARGS)
+
+real-world: $(VENV)/.installed-bench ## Run the paper's three real cases and draw its Figure 2 (ARGS=--quick: minutes)
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.real_world $(ARGS)
 
 bench-workers: $(VENV)/.installed ## Measure how busy workers are kept, and what the evaluation layer costs
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.workers $(ARGS)
@@ -116,6 +122,10 @@ $(VENV)/.installed-docs: $(VENV)/.created pyproject.toml
 	$$chosen -m venv --clear .venv-arviz && \
 	.venv-arviz/bin/python -m pip install -q --disable-pip-version-check -e . "$$wanted" pytest hypothesis h5netcdf h5py
 	@touch $@
+
+$(VENV)/.installed-bench: $(VENV)/.created pyproject.toml
+	$(PIP_INSTALL) -e '.[bench,battery]'
+	@touch $@ $(VENV)/.installed
 
 $(VENV)/.installed-lint: $(VENV)/.created pyproject.toml
 	$(PIP_INSTALL) -e '.[lint]'

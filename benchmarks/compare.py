@@ -1,6 +1,6 @@
 """Rival models with known evidences: calls until their probabilities are known, shared out cleverly or equally.
 
-    python -m benchmarks.compare            # 30 sets of rivals
+    python -m benchmarks.compare            # 20 sets of rivals
     python -m benchmarks.compare --quick    # 6 sets (minutes)
 
 Every set has four to eight models of different shapes and dimensions, whose log-evidences are moved so that the best is
@@ -147,7 +147,7 @@ def table(rows: list[Row]) -> dict[str, float]:
 
 
 def main() -> None:
-    parser = study_parser(__doc__, "compare.csv", quick="6 sets", seeds=30, jobs=2)
+    parser = study_parser(__doc__, "compare.csv", quick="6 sets", seeds=20, jobs=2)
     options = parser.parse_args()
     seeds = range(6 if options.quick else options.seeds)
     tasks = [{"seed": s, "way": way} for s in seeds for way in WAYS]
