@@ -1,5 +1,7 @@
 """Model comparison: table, verdict, and calls that go where they settle the most."""
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -220,3 +222,51 @@ def test_repr_is_short():
     found = comparison((2.0, 0.1), (0.0, 0.1))
     assert isinstance(found, Comparison)
     assert repr(found) == f"<Comparison of m0, m1: {found.verdict}>"
+
+
+# --- evidences that are no numbers ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("nothing", [(np.nan, np.nan, False), (-np.inf, np.inf, False)])
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_a_model_without_an_evidence_is_last_and_leaves_everything_open(nothing, place):
+    models = [(5.0, 0.1), (1.0, 0.1)]
+    models.insert(place, nothing)
+    found = comparison(*models)
+    lost = f"m{place}"
+    assert found.ranking[-1] == lost
+    assert found.results[found.best].log_evidence == 5.0
+    assert not found.decided
+    assert f"{lost} has not converged" in found.verdict
+    assert found.interval(lost) == (0.0, 1.0)
+    assert found.interval(found.best)[0] == 0.0
+    assert "nan" not in str(found)
+
+
+def test_no_evidence_at_all():
+    found = comparison((np.nan, np.nan, False), (-np.inf, np.inf, False))
+    assert not found.decided
+    assert "m0 and m1 have not converged" in found.verdict
+    assert "nan" not in str(found)
+    found.plot()
+
+
+def test_twenty_models_a_hundred_thousand_nats_apart():
+    found = comparison(*((-1e5 * i, 0.1) for i in range(20)), odds={f"m{i}": 10.0**i for i in range(20)})
+    assert found.probabilities["m0"] == 1.0
+    assert sum(found.probabilities.values()) == 1.0
+    assert found.verdict == "Very strong evidence for m0 against m1, the next (ln B = 100000.00 ± 0.14)."
+    assert len(found.rows()) == 20
+    found.plot().draw_without_rendering()
+
+
+def test_wrong_levels_are_named():
+    with pytest.raises(basq.InputError, match="level=95"):
+        comparison((0, 0.1), (1, 0.1)).interval("m0", 95)
+
+
+def test_a_comparison_can_be_pickled():
+    models = {"a": (gaussian(0.3)[0], PRIOR), "b": (gaussian(0.5)[0], PRIOR)}
+    found = basq.compare(models, max_evals=64, seed=1, progress=False)
+    again = pickle.loads(pickle.dumps(found))
+    assert str(again) == str(found)
