@@ -1,12 +1,15 @@
 """Model comparison: table, verdict, and calls that go where they settle the most."""
 
 import pickle
+import signal
+import time
 
 import numpy as np
 import pytest
 
 import basq
 from basq.comparison import Comparison
+from basq.loop import Sampler
 from basq.observations import Observations
 from basq.result import Result
 
@@ -222,6 +225,89 @@ def test_repr_is_short():
     found = comparison((2.0, 0.1), (0.0, 0.1))
     assert isinstance(found, Comparison)
     assert repr(found) == f"<Comparison of m0, m1: {found.verdict}>"
+
+
+# --- interrupted, out of time, out of luck ----------------------------------------------------------------------------
+
+
+class Killed(BaseException):
+    """Ends a comparison as abruptly as SIGKILL does."""
+
+
+@pytest.mark.parametrize("step", [0, 1, 2, 4])
+def test_a_comparison_killed_while_it_learns_goes_on_as_if_nothing_had_happened(step, tmp_path, monkeypatch):
+    models = {"a": (gaussian(0.3)[0], PRIOR), "b": (gaussian(0.3, shift=-1.0)[0], PRIOR)}
+    whole = basq.compare(models, seed=1, progress=False)
+    learn, steps = Sampler.learn, []
+
+    def dying(self, **options):
+        steps.append(self)
+        if len(steps) > step:
+            raise Killed
+        return learn(self, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Sampler, "learn", dying)
+        with pytest.raises(Killed):
+            basq.compare(models, seed=1, store=tmp_path / "runs", progress=False)
+    again = basq.compare(models, seed=1, store=tmp_path / "runs", progress=False)
+    assert again.rows() == whole.rows()
+    assert again.message == whole.message
+
+
+def interrupting(function, at):
+    """A log-likelihood during whose n-th call the user presses Ctrl-C."""
+    calls = []
+
+    def log_likelihood(x):
+        calls.append(x)
+        if len(calls) == at:
+            signal.raise_signal(signal.SIGINT)
+        return function(x)
+
+    return log_likelihood, calls
+
+
+@pytest.mark.parametrize("at", [5, 32, 40])
+def test_an_interrupt_keeps_what_was_paid_for(at, capsys):
+    a, calls = interrupting(gaussian(0.3)[0], at)
+    found = basq.compare({"a": (a, PRIOR), "b": (gaussian(0.5)[0], PRIOR)}, seed=1, progress=False)
+    assert len(calls) == found.results["a"].n_evals == at
+    assert found.message == f"Interrupted after {found.n_evals} calls."
+    assert (found.results["b"].n_evals == 0) == (at <= 32)
+    if at <= 32:
+        assert not found.decided
+        assert found.interval("b") == (0.0, 1.0)
+        assert "no call has succeeded yet" in found.results["b"].message
+
+
+def test_time_that_is_over_before_the_first_look_ends():
+    def slow(x):
+        time.sleep(0.002)
+        return gaussian(0.3)[0](x)
+
+    found = basq.compare({"a": (slow, PRIOR), "b": (slow, PRIOR)}, max_time=0.01, seed=1, progress=False)
+    assert found.results["b"].n_evals == 0
+    assert "The time is over" in found.message
+    assert not found.decided
+
+
+def test_no_call_beyond_the_budget_while_nothing_has_succeeded(tmp_path):
+    working = [False]
+
+    def log_likelihood(x):
+        if not working[0]:
+            raise RuntimeError("no licence")
+        return gaussian(0.3)[0](x)
+
+    a, _, calls_a = counted(0.3)
+    models, store = {"a": (a, PRIOR), "b": (log_likelihood, PRIOR)}, tmp_path / "runs"
+    for _ in range(2):  # each gives up after 16 failures: all of the first look
+        with pytest.raises(basq.EvaluationError):
+            basq.compare(models, max_evals=70, store=store, seed=1, progress=False)
+    working[0] = True
+    found = basq.compare(models, max_evals=70, store=store, seed=1, progress=False)
+    assert sum(r.n_evals + r.n_failed for r in found.results.values()) == 70
 
 
 # --- evidences that are no numbers ------------------------------------------------------------------------------------

@@ -14,8 +14,9 @@ from basq.errors import InputError, StoreError
 from basq.evaluation.crew import Crew, OnError
 from basq.inference import staffed
 from basq.interrupt import Interrupt
-from basq.loop import Sampler
+from basq.loop import Points, Sampler
 from basq.method import Method
+from basq.observations import Failure, Observations
 from basq.prior import as_prior
 from basq.progress import shown
 from basq.result import Result
@@ -114,11 +115,11 @@ def compare(
         }  # fmt: skip
         race = Race(teams, given, odds, Stopping(dlogz, budget, max_time), dprob)
         try:
-            with shown(budget, race.n_evals, progress) as view:
+            with shown(budget, race.n_done, progress) as view:
                 for _, crew in teams.values():
                     crew.finished = view.finished
                 for _ in race.run():
-                    view.learned(race.n_evals, race.news)
+                    view.learned(race.n_done, race.news)
         except BaseException as error:
             with suppress(StoreError):  # which may be the error itself
                 race.keep(error)
@@ -154,34 +155,40 @@ class Race:
         if stopping.max_evals < first:
             raise InputError(f"max_evals={stopping.max_evals}: a first look at all models takes {first} calls.")
 
+    def asked(self, name: str) -> int:
+        """Calls of a model, finished or not."""
+        return self.teams[name][0].store.extent()[0]
+
     @property
-    def n_evals(self) -> int:
-        """Calls of all models that run here."""
-        return sum(sampler.store.extent()[0] for sampler, _ in self.teams.values())
+    def n_done(self) -> int:
+        """Calls that have ended, failed ones included."""
+        counts = [sampler.store.counts() for sampler, _ in self.teams.values()]
+        return sum(c["done"] + c["failed"] for c in counts)
 
     @property
     def n_left(self) -> int:
-        return max(self.stopping.max_evals - self.n_evals, 0)
+        return max(self.stopping.max_evals - sum(map(self.asked, self.teams)), 0)
 
     def run(self) -> Iterator[str]:
         """Yield the name of the model that has learned, batch after batch, until there is nothing to gain."""
         for name, (sampler, _) in self.teams.items():
-            sampler.catch_up()
-            if len(sampler.pending()) and not self._step(name):  # what an interrupted run has left
+            if not self._finish(name, sampler.pending()):  # what an interrupted run has left
                 return
         while self.n_left and not self.stopping.out_of_time:
             chosen = self.choose()
-            if chosen is None or not self._step(chosen):
+            if chosen is None or not self._finish(chosen, self._next(chosen)):
                 return
             yield chosen
 
-    def _step(self, name: str) -> bool:
-        """Evaluate and learn a batch; False if the user has interrupted."""
+    def _next(self, name: str) -> Points:
+        """A model's next points: all of its first look, then a batch, as far as the calls go."""
+        sampler, _ = self.teams[name]
+        return sampler.choose(min(sampler.run.batch_size, self.n_left) if self.asked(name) else None)
+
+    def _finish(self, name: str, points: Points) -> bool:
+        """Evaluate points, and learn whatever has not been learned yet; False if the user has interrupted."""
         sampler, crew = self.teams[name]
-        if not len(pending := sampler.pending()):
-            design = not sampler.has_learned
-            pending = sampler.choose(None if design else min(sampler.run.batch_size, self.n_left))
-        crew.start(pending)
+        crew.start(points)
         if not crew.finish():
             return False
         sampler.learn()
@@ -242,8 +249,7 @@ class Race:
         for name, (sampler, crew) in self.teams.items():
             crew.salvage()
             ended = "Ended with the comparison" if in_race.get(name, True) else "Out of the race"
-            reason = "Interrupted" if interrupted else ended
-            results[name] = sampler.result(reason=reason, fresh=interrupted)
+            results[name] = _result(sampler, "Interrupted" if interrupted else ended, fresh=interrupted)
         return Comparison({n: results[n] for n in names}, self.odds, self._message(interrupted))
 
     @property
@@ -251,7 +257,7 @@ class Race:
         return all(sampler.has_learned for sampler, _ in self.teams.values())
 
     def _message(self, interrupted: bool) -> str:
-        calls = f"{self.n_evals} calls"
+        calls = f"{self.n_done} calls"
         if interrupted:
             return f"Interrupted after {calls}."
         if self.choose() is None:
@@ -279,6 +285,24 @@ def _as_result(model: Any) -> Result | None:
         with sampler.store:
             return sampler.result()
     return None
+
+
+def _result(sampler: Sampler, reason: str, *, fresh: bool) -> Result:
+    """What is known of a model in the end; that may be nothing, which is no reason to lose what the others know."""
+    if len(sampler.observations()):
+        return sampler.result(reason=reason, fresh=fresh)
+    prior = sampler.run.prior
+    return Result(
+        -np.inf,
+        np.inf,
+        False,
+        f"{reason}: no call has succeeded yet.",
+        prior,
+        Observations.empty(prior.n_dim),
+        (),
+        None,
+        failures=tuple(map(Failure.of, sampler.store.rows("state = 'failed'"))),
+    )
 
 
 def _as_model(name: str, model: Any) -> tuple[Any, Any]:
