@@ -12,6 +12,8 @@ from basq.comparison import Comparison
 from basq.loop import Sampler
 from basq.observations import Observations
 from basq.result import Result
+from basq.rivals import IDLE
+from basq.standing import Standing
 
 PRIOR = {"a": (-3.0, 3.0), "b": (-3.0, 3.0)}
 
@@ -292,6 +294,45 @@ def test_time_that_is_over_before_the_first_look_ends():
     assert not found.decided
 
 
+def test_a_model_without_mass_does_not_starve_the_others():
+    a, log_a, calls_a = counted(0.1)
+    b, log_b, calls_b = counted(0.1, shift=-0.5)
+    models = {"a": (a, PRIOR), "b": (b, PRIOR), "zero": (lambda x: -np.inf, PRIOR)}
+    found = basq.compare(models, max_evals=400, seed=1, progress=False)
+    assert found.n_evals == 400
+    assert found.results["a"].converged
+    assert found.results["b"].converged
+    assert found.results["a"].log_evidence == pytest.approx(log_a, abs=0.1)
+    assert found.results["b"].log_evidence == pytest.approx(log_b, abs=0.1)
+    assert not found.decided
+
+
+def test_a_model_that_hardly_ever_works_is_said_to_be_the_reason():
+    calls = []
+
+    def fragile(x):
+        calls.append(x)
+        if len(calls) > 3:
+            raise RuntimeError("no licence")
+        return gaussian(0.3)[0](x)
+
+    found = basq.compare({"a": (gaussian(0.3)[0], PRIOR), "b": (fragile, PRIOR)}, seed=1, progress=False)
+    assert len(calls) == 32
+    assert "errors that are left are those of b" in found.message
+
+
+def test_a_run_that_was_given_may_be_the_reason():
+    models = {"old": fake(np.log(2 * np.pi * 0.09 / 36), 1.0), "new": (gaussian(0.3)[0], PRIOR)}
+    found = basq.compare(models, seed=1, progress=False)
+    assert "errors that are left are those of old" in found.message
+
+
+def test_a_spent_budget_is_said_to_be_the_reason():
+    models = {"old": fake(np.log(2 * np.pi * 0.09 / 36), 0.1), "new": (gaussian(0.01)[0], PRIOR)}
+    found = basq.compare(models, max_evals=40, dlogz=1e-6, dprob=1e-6, seed=1, progress=False)
+    assert "All 40 calls are spent" in found.message
+
+
 def test_no_call_beyond_the_budget_while_nothing_has_succeeded(tmp_path):
     working = [False]
 
@@ -308,6 +349,14 @@ def test_no_call_beyond_the_budget_while_nothing_has_succeeded(tmp_path):
     working[0] = True
     found = basq.compare(models, max_evals=70, store=store, seed=1, progress=False)
     assert sum(r.n_evals + r.n_failed for r in found.results.values()) == 70
+
+
+def test_many_equal_models_all_get_calls():
+    """Each is to blame for a small part of the uncertainty only."""
+    standing = Standing(np.zeros(25), np.full(25, 0.1), np.zeros(25))
+    gains = standing.gain()
+    assert (gains > IDLE * gains.max()).all()
+    assert gains.max() < IDLE * np.sum(standing.probability_std**2)
 
 
 # --- evidences that are no numbers ------------------------------------------------------------------------------------

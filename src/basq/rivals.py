@@ -25,7 +25,7 @@ from basq.stopping import Stopping
 from basq.types import is_number
 
 IDLE = 0.05
-"""Share of the probabilities' variance below which a model that has converged is not to blame for it."""
+"""Share of the largest contribution to the probabilities' variance below which one that has converged is not to blame."""
 
 
 def compare(
@@ -196,28 +196,36 @@ class Race:
 
     def choose(self) -> str | None:
         """The model whose next batch is worth most; None if all that matters is known."""
-        for name, (sampler, _) in self.teams.items():
-            if not sampler.has_learned:
-                return name
+        unseen = [name for name, (sampler, _) in self.teams.items() if not sampler.has_learned]
+        if unseen:
+            return min(unseen, key=self.asked)
         standing = self.standing()
-        gains, variance = standing.gain(), float(np.sum(standing.probability_std**2))
-        unsure = standing.probability_std.max() > self.dprob
+        gains, unsure = standing.gain(), self._unsure(standing)
+        blame = IDLE * gains[standing.known].max(initial=0.0)
         worth = {}
         for name, in_race, p, gain in zip(self.odds, standing.in_race, standing.probability, gains, strict=True):
-            if name in self.given or not in_race or self._hopeless(name):
+            if self._closed(name) or not in_race:
                 continue
             needed = max(self.stopping.dlogz, 0.5 * self.dprob / max(p * (1.0 - p), 1e-9))
-            if not self._converged(name, needed) or (unsure and gain > IDLE * variance):
+            if not self._converged(name, needed) or (unsure and gain > blame):
                 worth[name] = gain, p
+        fewest = min(map(self.asked, worth), default=0)
+        for name, (gain, p) in worth.items():  # what nothing is known of may be worth anything, and takes turns
+            worth[name] = (0.0, p) if np.isinf(gain) and self.asked(name) > fewest else (gain, p)
         return max(worth, key=lambda name: worth[name], default=None)
+
+    def _unsure(self, standing: Standing) -> bool:
+        return bool(standing.probability_std.max() > self.dprob)
 
     def _converged(self, name: str, dlogz: float) -> bool:
         return self.teams[name][0].known.fitted.converged(dlogz)[0]
 
-    def _hopeless(self, name: str) -> bool:
-        """Whether nearly all of a model's calls fail."""
+    def _closed(self, name: str) -> bool:
+        """Whether a model gets no more calls whatever happens: it was given, or nearly all of its calls fail."""
+        if name in self.given:
+            return True
         verdict = self.teams[name][0].verdict
-        return verdict.stop and not verdict.converged
+        return verdict.stop and not verdict.converged and self.n_left > 0  # it stops where no call is left, too
 
     def standing(self) -> Standing:
         """How the models stand now."""
@@ -261,6 +269,10 @@ class Race:
         if interrupted:
             return f"Interrupted after {calls}."
         if self.choose() is None:
+            standing = self.standing()
+            left = [n for n, racing in zip(self.odds, standing.in_race, strict=True) if racing and self._closed(n)]
+            if left and self._unsure(standing):
+                return f"{calls}: the errors that are left are those of {', '.join(left)}, not given any more calls."
             return f"{calls}: more would not change the probabilities by more than {self.dprob:g}."
         if self.n_left == 0:
             return f"All {self.stopping.max_evals} calls are spent, and the probabilities are not as sure as asked for."
