@@ -295,8 +295,7 @@ def test_time_that_is_over_before_the_first_look_ends():
 
 
 def test_a_model_without_mass_does_not_starve_the_others():
-    a, log_a, calls_a = counted(0.1)
-    b, log_b, calls_b = counted(0.1, shift=-0.5)
+    (a, log_a), (b, log_b) = gaussian(0.1), gaussian(0.1, shift=-0.5)
     models = {"a": (a, PRIOR), "b": (b, PRIOR), "zero": (lambda x: -np.inf, PRIOR)}
     found = basq.compare(models, max_evals=400, seed=1, progress=False)
     assert found.n_evals == 400
@@ -341,8 +340,7 @@ def test_no_call_beyond_the_budget_while_nothing_has_succeeded(tmp_path):
             raise RuntimeError("no licence")
         return gaussian(0.3)[0](x)
 
-    a, _, calls_a = counted(0.3)
-    models, store = {"a": (a, PRIOR), "b": (log_likelihood, PRIOR)}, tmp_path / "runs"
+    models, store = {"a": (gaussian(0.3)[0], PRIOR), "b": (log_likelihood, PRIOR)}, tmp_path / "runs"
     for _ in range(2):  # each gives up after 16 failures: all of the first look
         with pytest.raises(basq.EvaluationError):
             basq.compare(models, max_evals=70, store=store, seed=1, progress=False)
@@ -357,6 +355,32 @@ def test_many_equal_models_all_get_calls():
     gains = standing.gain()
     assert (gains > IDLE * gains.max()).all()
     assert gains.max() < IDLE * np.sum(standing.probability_std**2)
+
+
+def test_a_comparison_is_taken_up_in_another_order_and_with_more_models(tmp_path):
+    a, b = (gaussian(0.3)[0], PRIOR), (gaussian(0.5)[0], PRIOR)
+    basq.compare({"a": a, "b": b}, max_evals=64, store=tmp_path / "runs", seed=1, progress=False)
+    found = basq.compare({"c": b, "b": b, "a": a}, max_evals=96, store=tmp_path / "runs", seed=1, progress=False)
+    assert [r.n_evals for r in found.results.values()] == [32, 32, 32]
+
+
+def test_a_folder_may_have_a_dot_in_its_name(tmp_path):
+    (tmp_path / "runs.2026").mkdir()
+    models = {"a/1": (gaussian(0.3)[0], PRIOR), "b": (gaussian(0.5)[0], PRIOR)}
+    basq.compare(models, max_evals=64, store=tmp_path / "runs.2026", seed=1, progress=False)
+    assert sorted(p.name for p in (tmp_path / "runs.2026").glob("*.sqlite")) == ["a_1.sqlite", "b.sqlite"]
+
+
+@pytest.mark.parametrize("store", ["file", 3])
+def test_a_store_that_cannot_be_made_is_named(store, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_text("not a folder")
+    models = {"a": (gaussian(0.3)[0], PRIOR), "b": (gaussian(0.5)[0], PRIOR)}
+    with pytest.raises(basq.StoreError, match="store="):
+        basq.compare(models, store=store, progress=False)
+    with pytest.raises(basq.InputError, match="too much alike"):
+        basq.compare({"a/b": models["a"], "a_b": models["b"]}, store="runs", progress=False)
+    assert not (tmp_path / "runs").exists()
 
 
 # --- evidences that are no numbers ------------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ from basq.stopping import Stopping
 from basq.types import is_number
 
 IDLE = 0.05
-"""Share of the largest contribution to the probabilities' variance below which one that has converged is not to blame."""
+"""Share of the largest part in the probabilities' variance below which a converged model is not to blame for it."""
 
 
 def compare(
@@ -108,10 +108,10 @@ def compare(
                 staffed(
                     log_likelihood, prior, method=method, batch_size=batch_size, max_evals=budget, dlogz=dlogz,
                     vectorized=vectorized, pass_dict=pass_dict, pool=pool, timeout=timeout, retries=retries,
-                    on_error=on_error, store=files[name], seed=_seed(number, i), interrupt=interrupt,
+                    on_error=on_error, store=files[name], seed=_seed(number, name), interrupt=interrupt,
                 )
             )
-            for i, (name, (log_likelihood, prior)) in enumerate(todo.items())
+            for name, (log_likelihood, prior) in todo.items()
         }  # fmt: skip
         race = Race(teams, given, odds, Stopping(dlogz, budget, max_time), dprob)
         try:
@@ -333,22 +333,27 @@ def _as_model(name: str, model: Any) -> tuple[Any, Any]:
     return log_likelihood, as_prior(prior)
 
 
-def _seed(number: int | None, i: int) -> int | None:
-    """Every model its own stream, whatever the others do."""
+def _seed(number: int | None, name: str) -> int | None:
+    """Every model its own stream, whichever the others are."""
     if number is None:
         return None
-    return int(np.random.SeedSequence(number, spawn_key=(i,)).generate_state(1, np.uint64)[0])
+    return int(np.random.SeedSequence(number, spawn_key=tuple(name.encode())).generate_state(1, np.uint64)[0])
 
 
 def _files(store: str | os.PathLike[str] | None, names: list[str]) -> dict[str, Path | None]:
     """Where each model's calls are kept."""
     if store is None:
         return dict.fromkeys(names)
+    if not isinstance(store, str | os.PathLike):
+        raise StoreError(f"store={store!r}: give the name of a folder or of a file, or None.")
     path = Path(store)
     safe = {name: "".join(c if c.isalnum() or c in "-_.+" else "_" for c in name) for name in names}
     if len(set(safe.values())) < len(names):
         raise InputError(f"store: the names {', '.join(names)} are too much alike for file names.")
-    if path.suffix:
+    if path.suffix and not path.is_dir():
         return {name: path.with_name(f"{path.stem}-{safe[name]}{path.suffix}") for name in names}
-    path.mkdir(parents=True, exist_ok=True)
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(f"store={str(store)!r}: the folder cannot be made: {error}.") from error
     return {name: path / f"{safe[name]}.sqlite" for name in names}
