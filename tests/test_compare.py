@@ -306,6 +306,16 @@ def test_a_model_without_mass_does_not_starve_the_others():
     assert not found.decided
 
 
+def test_a_model_that_calls_do_not_help_does_not_starve_the_others():
+    def rough(x):
+        return gaussian(0.3)[0](x) + 1.5 * float(np.sin(500.0 * x[0]) + np.sin(700.0 * x[1]))
+
+    found = basq.compare({"a": (rough, PRIOR), "b": (gaussian(0.3)[0], PRIOR)}, max_evals=240, seed=1, progress=False)
+    assert found.n_evals == 240
+    assert not found.results["a"].converged
+    assert found.results["b"].converged
+
+
 def test_a_model_that_hardly_ever_works_is_said_to_be_the_reason():
     calls = []
 

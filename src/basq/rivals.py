@@ -27,6 +27,9 @@ from basq.types import is_number
 IDLE = 0.05
 """Share of the largest part in the probabilities' variance below which a converged model is not to blame for it."""
 
+LAGGING = 0.5
+"""Share of the calls of the most worthy model below which another one comes first: the former may be beyond help."""
+
 
 def compare(
     models: Mapping[str, Any],
@@ -51,8 +54,9 @@ def compare(
     """Compare rival models by their evidence: those that have been run, and those that are run here.
 
     Models that have not been run share the calls. Each next batch goes to the one whose log-evidence contributes most
-    to the uncertainty of the model probabilities; one that is out of the race gets no more. The comparison ends when
-    all probabilities are known to ``dprob`` and the models still in the race have converged as far as that needs.
+    to the uncertainty of the model probabilities, unless another that needs calls has had less than half as many; one
+    that is out of the race gets no more. The comparison ends when all probabilities are known to ``dprob`` and the
+    models still in the race have converged as far as that needs.
 
     Parameters
     ----------
@@ -209,10 +213,10 @@ class Race:
             needed = max(self.stopping.dlogz, 0.5 * self.dprob / max(p * (1.0 - p), 1e-9))
             if not self._converged(name, needed) or (unsure and gain > blame):
                 worth[name] = gain, p
-        fewest = min(map(self.asked, worth), default=0)
-        for name, (gain, p) in worth.items():  # what nothing is known of may be worth anything, and takes turns
-            worth[name] = (0.0, p) if np.isinf(gain) and self.asked(name) > fewest else (gain, p)
-        return max(worth, key=lambda name: worth[name], default=None)
+        if not worth:
+            return None
+        first, behind = max(worth, key=lambda name: worth[name]), min(worth, key=self.asked)
+        return behind if self.asked(behind) < LAGGING * self.asked(first) else first
 
     def _unsure(self, standing: Standing) -> bool:
         return bool(standing.probability_std.max() > self.dprob)
