@@ -28,8 +28,10 @@ def gaussian(width, shift=0.0):
 
 
 def fake(log_evidence, std, converged=True):
-    """A result without a run."""
-    return Result(log_evidence, std, converged, "", basq.Prior(PRIOR), Observations.empty(2), (), None)
+    """A result without a run; with values, if it is to have an evidence."""
+    x = np.zeros((32 if np.isfinite(log_evidence) else 0, 2))
+    seen = Observations.empty(2).append(x, x, np.zeros(len(x)), np.zeros(len(x)))
+    return Result(log_evidence, std, converged, "", basq.Prior(PRIOR), seen, (), None)
 
 
 def comparison(*models, odds=None):
@@ -304,6 +306,23 @@ def test_a_model_without_mass_does_not_starve_the_others():
     assert found.results["a"].log_evidence == pytest.approx(log_a, abs=0.1)
     assert found.results["b"].log_evidence == pytest.approx(log_b, abs=0.1)
     assert not found.decided
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_model_that_is_zero_nearly_everywhere_is_not_given_up_at_the_first_look(seed):
+    """The first look sees one or two values of it, thousands of nats below the peak."""
+
+    def walled(x):
+        u = np.asarray(x) - 1.0
+        return -np.inf if np.abs(u).max() > 1.5 else -0.5 * float(np.sum((u / 0.02) ** 2))
+
+    prior = dict.fromkeys("abcd", (-3.0, 3.0))
+    log_z = 4 * np.log(np.sqrt(2 * np.pi) * 0.02 / 6.0)
+    b, _ = gaussian(0.5, shift=log_z - 20.0 - gaussian(0.5)[1])
+    found = basq.compare({"walled": (walled, prior), "easy": (b, PRIOR)}, seed=seed, progress=False)
+    assert found.log_bayes_factor("walled", "easy")[0] == pytest.approx(20.0, abs=0.2)
+    assert found.best == "walled"
+    assert found.decided
 
 
 def test_a_model_that_calls_do_not_help_does_not_starve_the_others():

@@ -60,7 +60,7 @@ class Comparison:
         runs = self.results.values()
         return Standing(
             np.array([r.log_evidence for r in runs]),
-            np.array([spread(r.log_evidence_std, r.converged) for r in runs]),
+            np.array([spread(r.log_evidence_std, r.converged, r.observations.log_values, r.prior.n_dim) for r in runs]),
             np.log([self.prior_odds[name] for name in self.results]),
         )
 

@@ -15,7 +15,7 @@ from basq.evaluation.crew import Crew, OnError
 from basq.inference import staffed
 from basq.interrupt import Interrupt
 from basq.loop import Points, Sampler
-from basq.method import Method
+from basq.method import Fit, Method
 from basq.observations import Failure, Observations
 from basq.prior import as_prior
 from basq.progress import shown
@@ -235,14 +235,15 @@ class Race:
         """How the models stand now."""
         log_evidence, errors = [], []
         for name in self.odds:
+            known: Result | Fit
             if name in self.given:
-                known, converged = self.given[name], self.given[name].converged
-                log_evidence.append(known.log_evidence)
-                errors.append(spread(known.log_evidence_std, converged))
+                known = self.given[name]
+                converged, seen = known.converged, known.observations
             else:
-                fitted = self.teams[name][0].known.fitted
-                log_evidence.append(fitted.log_evidence)
-                errors.append(spread(fitted.log_evidence_std, self._converged(name, self.stopping.dlogz)))
+                state = self.teams[name][0].known
+                known, seen, converged = state.fitted, state.observations, self._converged(name, self.stopping.dlogz)
+            log_evidence.append(known.log_evidence)
+            errors.append(spread(known.log_evidence_std, converged, seen.log_values, seen.u.shape[1]))
         return Standing(np.array(log_evidence), np.array(errors), np.log(list(self.odds.values())))
 
     @property
