@@ -66,7 +66,7 @@ class Equal(Race):
     def choose(self) -> str | None:
         if super().choose() is None:
             return None
-        return min(self.teams, key=lambda name: self.teams[name][0].store.extent()[0])
+        return min(self.teams, key=self.asked)
 
 
 class Alone(Race):

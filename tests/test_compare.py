@@ -1,12 +1,19 @@
 """Model comparison: table, verdict, and calls that go where they settle the most."""
 
+import pickle
+import signal
+import time
+
 import numpy as np
 import pytest
 
 import basq
 from basq.comparison import Comparison
+from basq.loop import Sampler
 from basq.observations import Observations
 from basq.result import Result
+from basq.rivals import IDLE
+from basq.standing import Standing
 
 PRIOR = {"a": (-3.0, 3.0), "b": (-3.0, 3.0)}
 
@@ -21,8 +28,10 @@ def gaussian(width, shift=0.0):
 
 
 def fake(log_evidence, std, converged=True):
-    """A result without a run."""
-    return Result(log_evidence, std, converged, "", basq.Prior(PRIOR), Observations.empty(2), (), None)
+    """A result without a run; with values, if it is to have an evidence."""
+    x = np.zeros((32 if np.isfinite(log_evidence) else 0, 2))
+    seen = Observations.empty(2).append(x, x, np.zeros(len(x)), np.zeros(len(x)))
+    return Result(log_evidence, std, converged, "", basq.Prior(PRIOR), seen, (), None)
 
 
 def comparison(*models, odds=None):
@@ -220,3 +229,232 @@ def test_repr_is_short():
     found = comparison((2.0, 0.1), (0.0, 0.1))
     assert isinstance(found, Comparison)
     assert repr(found) == f"<Comparison of m0, m1: {found.verdict}>"
+
+
+# --- interrupted, out of time, out of luck ----------------------------------------------------------------------------
+
+
+class Killed(BaseException):
+    """Ends a comparison as abruptly as SIGKILL does."""
+
+
+@pytest.mark.parametrize("step", [0, 1, 2, 4])
+def test_a_comparison_killed_while_it_learns_goes_on_as_if_nothing_had_happened(step, tmp_path, monkeypatch):
+    models = {"a": (gaussian(0.3)[0], PRIOR), "b": (gaussian(0.3, shift=-1.0)[0], PRIOR)}
+    whole = basq.compare(models, seed=1, progress=False)
+    learn, steps = Sampler.learn, []
+
+    def dying(self, **options):
+        steps.append(self)
+        if len(steps) > step:
+            raise Killed
+        return learn(self, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Sampler, "learn", dying)
+        with pytest.raises(Killed):
+            basq.compare(models, seed=1, store=tmp_path / "runs", progress=False)
+    again = basq.compare(models, seed=1, store=tmp_path / "runs", progress=False)
+    assert again.rows() == whole.rows()
+    assert again.message == whole.message
+
+
+def interrupting(function, at):
+    """A log-likelihood during whose n-th call the user presses Ctrl-C."""
+    calls = []
+
+    def log_likelihood(x):
+        calls.append(x)
+        if len(calls) == at:
+            signal.raise_signal(signal.SIGINT)
+        return function(x)
+
+    return log_likelihood, calls
+
+
+@pytest.mark.parametrize("at", [5, 32, 40])
+def test_an_interrupt_keeps_what_was_paid_for(at, capsys):
+    a, calls = interrupting(gaussian(0.3)[0], at)
+    found = basq.compare({"a": (a, PRIOR), "b": (gaussian(0.5)[0], PRIOR)}, seed=1, progress=False)
+    assert len(calls) == found.results["a"].n_evals == at
+    assert found.message == f"Interrupted after {found.n_evals} calls."
+    assert (found.results["b"].n_evals == 0) == (at <= 32)
+    if at <= 32:
+        assert not found.decided
+        assert found.interval("b") == (0.0, 1.0)
+        assert "no call has succeeded yet" in found.results["b"].message
+
+
+def test_time_that_is_over_before_the_first_look_ends():
+    def slow(x):
+        time.sleep(0.002)
+        return gaussian(0.3)[0](x)
+
+    found = basq.compare({"a": (slow, PRIOR), "b": (slow, PRIOR)}, max_time=0.01, seed=1, progress=False)
+    assert found.results["b"].n_evals == 0
+    assert "The time is over" in found.message
+    assert not found.decided
+
+
+def test_a_model_without_mass_does_not_starve_the_others():
+    (a, log_a), (b, log_b) = gaussian(0.1), gaussian(0.1, shift=-0.5)
+    models = {"a": (a, PRIOR), "b": (b, PRIOR), "zero": (lambda x: -np.inf, PRIOR)}
+    found = basq.compare(models, max_evals=400, seed=1, progress=False)
+    assert found.n_evals == 400
+    assert found.results["a"].converged
+    assert found.results["b"].converged
+    assert found.results["a"].log_evidence == pytest.approx(log_a, abs=0.1)
+    assert found.results["b"].log_evidence == pytest.approx(log_b, abs=0.1)
+    assert not found.decided
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_model_that_is_zero_nearly_everywhere_is_not_given_up_at_the_first_look(seed):
+    """The first look sees one or two values of it, thousands of nats below the peak."""
+
+    def walled(x):
+        u = np.asarray(x) - 1.0
+        return -np.inf if np.abs(u).max() > 1.5 else -0.5 * float(np.sum((u / 0.02) ** 2))
+
+    prior = dict.fromkeys("abcd", (-3.0, 3.0))
+    log_z = 4 * np.log(np.sqrt(2 * np.pi) * 0.02 / 6.0)
+    b, _ = gaussian(0.5, shift=log_z - 20.0 - gaussian(0.5)[1])
+    found = basq.compare({"walled": (walled, prior), "easy": (b, PRIOR)}, seed=seed, progress=False)
+    assert found.log_bayes_factor("walled", "easy")[0] == pytest.approx(20.0, abs=0.2)
+    assert found.best == "walled"
+    assert found.decided
+
+
+def test_a_model_that_calls_do_not_help_does_not_starve_the_others():
+    def rough(x):
+        return gaussian(0.3)[0](x) + 1.5 * float(np.sin(500.0 * x[0]) + np.sin(700.0 * x[1]))
+
+    found = basq.compare({"a": (rough, PRIOR), "b": (gaussian(0.3)[0], PRIOR)}, max_evals=240, seed=1, progress=False)
+    assert found.n_evals == 240
+    assert not found.results["a"].converged
+    assert found.results["b"].converged
+
+
+def test_a_model_that_hardly_ever_works_is_said_to_be_the_reason():
+    calls = []
+
+    def fragile(x):
+        calls.append(x)
+        if len(calls) > 3:
+            raise RuntimeError("no licence")
+        return gaussian(0.3)[0](x)
+
+    found = basq.compare({"a": (gaussian(0.3)[0], PRIOR), "b": (fragile, PRIOR)}, seed=1, progress=False)
+    assert len(calls) == 32
+    assert "errors that are left are those of b" in found.message
+
+
+def test_a_run_that_was_given_may_be_the_reason():
+    models = {"old": fake(np.log(2 * np.pi * 0.09 / 36), 1.0), "new": (gaussian(0.3)[0], PRIOR)}
+    found = basq.compare(models, seed=1, progress=False)
+    assert "errors that are left are those of old" in found.message
+
+
+def test_a_spent_budget_is_said_to_be_the_reason():
+    models = {"old": fake(np.log(2 * np.pi * 0.09 / 36), 0.1), "new": (gaussian(0.01)[0], PRIOR)}
+    found = basq.compare(models, max_evals=40, dlogz=1e-6, dprob=1e-6, seed=1, progress=False)
+    assert "All 40 calls are spent" in found.message
+
+
+def test_no_call_beyond_the_budget_while_nothing_has_succeeded(tmp_path):
+    working = [False]
+
+    def log_likelihood(x):
+        if not working[0]:
+            raise RuntimeError("no licence")
+        return gaussian(0.3)[0](x)
+
+    models, store = {"a": (gaussian(0.3)[0], PRIOR), "b": (log_likelihood, PRIOR)}, tmp_path / "runs"
+    for _ in range(2):  # each gives up after 16 failures: all of the first look
+        with pytest.raises(basq.EvaluationError):
+            basq.compare(models, max_evals=70, store=store, seed=1, progress=False)
+    working[0] = True
+    found = basq.compare(models, max_evals=70, store=store, seed=1, progress=False)
+    assert sum(r.n_evals + r.n_failed for r in found.results.values()) == 70
+
+
+def test_many_equal_models_all_get_calls():
+    """Each is to blame for a small part of the uncertainty only."""
+    standing = Standing(np.zeros(25), np.full(25, 0.1), np.zeros(25))
+    gains = standing.gain()
+    assert (gains > IDLE * gains.max()).all()
+    assert gains.max() < IDLE * np.sum(standing.probability_std**2)
+
+
+def test_a_comparison_is_taken_up_in_another_order_and_with_more_models(tmp_path):
+    a, b = (gaussian(0.3)[0], PRIOR), (gaussian(0.5)[0], PRIOR)
+    basq.compare({"a": a, "b": b}, max_evals=64, store=tmp_path / "runs", seed=1, progress=False)
+    found = basq.compare({"c": b, "b": b, "a": a}, max_evals=96, store=tmp_path / "runs", seed=1, progress=False)
+    assert [r.n_evals for r in found.results.values()] == [32, 32, 32]
+
+
+def test_a_folder_may_have_a_dot_in_its_name(tmp_path):
+    (tmp_path / "runs.2026").mkdir()
+    models = {"a/1": (gaussian(0.3)[0], PRIOR), "b": (gaussian(0.5)[0], PRIOR)}
+    basq.compare(models, max_evals=64, store=tmp_path / "runs.2026", seed=1, progress=False)
+    assert sorted(p.name for p in (tmp_path / "runs.2026").glob("*.sqlite")) == ["a_1.sqlite", "b.sqlite"]
+
+
+@pytest.mark.parametrize("store", ["file", 3])
+def test_a_store_that_cannot_be_made_is_named(store, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_text("not a folder")
+    models = {"a": (gaussian(0.3)[0], PRIOR), "b": (gaussian(0.5)[0], PRIOR)}
+    with pytest.raises(basq.StoreError, match="store="):
+        basq.compare(models, store=store, progress=False)
+    with pytest.raises(basq.InputError, match="too much alike"):
+        basq.compare({"a/b": models["a"], "a_b": models["b"]}, store="runs", progress=False)
+    assert not (tmp_path / "runs").exists()
+
+
+# --- evidences that are no numbers ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("nothing", [(np.nan, np.nan, False), (-np.inf, np.inf, False)])
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_a_model_without_an_evidence_is_last_and_leaves_everything_open(nothing, place):
+    models = [(5.0, 0.1), (1.0, 0.1)]
+    models.insert(place, nothing)
+    found = comparison(*models)
+    lost = f"m{place}"
+    assert found.ranking[-1] == lost
+    assert found.results[found.best].log_evidence == 5.0
+    assert not found.decided
+    assert f"{lost} has not converged" in found.verdict
+    assert found.interval(lost) == (0.0, 1.0)
+    assert found.interval(found.best)[0] == 0.0
+    assert "nan" not in str(found)
+
+
+def test_no_evidence_at_all():
+    found = comparison((np.nan, np.nan, False), (-np.inf, np.inf, False))
+    assert not found.decided
+    assert "m0 and m1 have not converged" in found.verdict
+    assert "nan" not in str(found)
+    found.plot()
+
+
+def test_twenty_models_a_hundred_thousand_nats_apart():
+    found = comparison(*((-1e5 * i, 0.1) for i in range(20)), odds={f"m{i}": 10.0**i for i in range(20)})
+    assert found.probabilities["m0"] == 1.0
+    assert sum(found.probabilities.values()) == 1.0
+    assert found.verdict == "Very strong evidence for m0 against m1, the next (ln B = 100000.00 ± 0.14)."
+    assert len(found.rows()) == 20
+    found.plot().draw_without_rendering()
+
+
+def test_wrong_levels_are_named():
+    with pytest.raises(basq.InputError, match="level=95"):
+        comparison((0, 0.1), (1, 0.1)).interval("m0", 95)
+
+
+def test_a_comparison_can_be_pickled():
+    models = {"a": (gaussian(0.3)[0], PRIOR), "b": (gaussian(0.5)[0], PRIOR)}
+    found = basq.compare(models, max_evals=64, seed=1, progress=False)
+    again = pickle.loads(pickle.dumps(found))
+    assert str(again) == str(found)

@@ -5,7 +5,7 @@ from basq.gaussians import GaussianMixture
 from basq.observations import Observations
 from basq.quadrature.importance import StudentMixture, estimate
 from basq.quadrature.smc import next_temperature, systematic, temper
-from basq.surrogate.log_model import LogModel, Scale, window
+from basq.surrogate.log_model import LEAST_UNKNOWN, LogModel, Scale, window
 from basq.surrogate.reference import Reference
 
 
@@ -151,3 +151,21 @@ def test_unknown_noise_is_estimated(sd):
 def test_exact_values_have_no_estimated_noise():
     u = np.random.default_rng(0).normal(size=(40, 2))
     assert fit_to(lambda x: -(x * x).sum(axis=1), u)[0].noise is None
+
+
+def test_unknown_noise_of_exact_values_is_small_and_grows_at_once_when_the_model_is_rescued():
+    rng = np.random.default_rng(3)
+    u = rng.normal(size=(60, 2))
+    noise, log_measure = np.zeros(60), -0.5 * (u * u).sum(axis=1)
+    reference = Reference.first(u, log_measure - 2.0 * (u * u).sum(axis=1))
+
+    def learn(previous, **options):
+        data = observe(lambda x: -2.0 * (x * x).sum(axis=1) + noise, u, np.nan)
+        return LogModel.fit(data, log_measure, reference, previous, **options)
+
+    model = None
+    for _ in range(8):
+        model = learn(model)
+    assert model.noise == LEAST_UNKNOWN
+    noise = rng.normal(size=60)
+    assert 0.3 <= learn(model, rescue=True).noise <= 3.0

@@ -62,5 +62,12 @@ def test_nothing_known_gives_no_preference():
 
 
 def test_errors_that_are_not_to_be_relied_on_are_widened():
-    assert spread(0.1, True) == 0.1
-    assert spread(0.1, False) == pytest.approx(np.hypot(WIDER * 0.1, LEAST))
+    values = np.zeros(5)
+    assert spread(0.1, True, values[:0], 2) == 0.1
+    assert spread(0.1, False, values, 2) == pytest.approx(np.hypot(WIDER * 0.1, LEAST))
+
+
+def test_too_few_values_above_zero_say_nothing():
+    values = np.array([0.0, -np.inf, -np.inf, -1.0, -2.0, -3.0])
+    assert spread(0.1, False, values, 1) < np.inf
+    assert spread(0.1, False, values, 2) == np.inf

@@ -27,7 +27,7 @@ SURE = 2.0
 """Standard deviations of the log Bayes factor that a verdict allows for."""
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Comparison:
     """Evidences and probabilities of rival models.
 
@@ -51,7 +51,7 @@ class Comparison:
 
     @property
     def n_evals(self) -> int:
-        """Calls of all models."""
+        """Calls of all models that gave a value."""
         return sum(r.n_evals for r in self.results.values())
 
     @cached_property
@@ -60,7 +60,7 @@ class Comparison:
         runs = self.results.values()
         return Standing(
             np.array([r.log_evidence for r in runs]),
-            np.array([spread(r.log_evidence_std, r.converged) for r in runs]),
+            np.array([spread(r.log_evidence_std, r.converged, r.observations.log_values, r.prior.n_dim) for r in runs]),
             np.log([self.prior_odds[name] for name in self.results]),
         )
 
@@ -76,9 +76,13 @@ class Comparison:
 
     def interval(self, name: str, level: float = 0.95) -> tuple[float, float]:
         """Interval that holds the probability of a model, as far as the errors of the log-evidences go."""
+        if not (is_number(level) and 0.0 < level < 1.0):
+            raise InputError(f"level={level!r}: give a number between 0 and 1, such as 0.95.")
+        place, known = self._place(name), self.standing.known
         tail = 0.5 * (1.0 - level)
-        low, high = np.quantile(self.standing.draws[:, self._place(name)], [tail, 1.0 - tail])
-        return float(low), float(high)
+        low, high = np.quantile(self.standing.draws[:, place], [tail, 1.0 - tail])
+        # a model of which nothing is known may have any share, and leaves any to the others
+        return float(low) if known.all() else 0.0, float(high) if known[place] else 1.0
 
     def log_bayes_factor(self, name: str, against: str) -> tuple[float, float]:
         """Logarithm of the Bayes factor of one model against another, and its standard deviation."""
@@ -94,8 +98,9 @@ class Comparison:
 
     @property
     def ranking(self) -> list[str]:
-        """Names, from the most to the least log-evidence."""
-        return sorted(self.names, key=lambda name: -self.results[name].log_evidence)
+        """Names, from the most to the least log-evidence; those without one are last."""
+        log_z = {name: result.log_evidence for name, result in self.results.items()}
+        return sorted(self.names, key=lambda name: np.inf if np.isnan(log_z[name]) else -log_z[name])
 
     @property
     def best(self) -> str:
@@ -135,7 +140,7 @@ class Comparison:
         """The answer in words, on the scale of Kass and Raftery (1995)."""
         a, b = self.best, self._rival
         log_b, sd = self.log_bayes_factor(a, b)
-        figures = f"ln B = {log_b:.2f} ± {sd:.2f}"
+        figures = f"ln B = {_figure(log_b, sd)}"
         doubtful = [name for name in (a, b) if not self.results[name].converged]
         low, high = self._grade
         if low > 0:
@@ -184,8 +189,8 @@ class Comparison:
         return [head] + [
             [
                 r["model"],
-                f"{r['log_evidence']:.2f} ± {r['log_evidence_std']:.2f}",
-                f"{r['log_bayes_factor']:.2f} ± {r['log_bayes_factor_std']:.2f}" if r["model"] != self.best else "–",
+                _figure(r["log_evidence"], r["log_evidence_std"]),
+                _figure(r["log_bayes_factor"], r["log_bayes_factor_std"]) if r["model"] != self.best else "–",
                 f"{r['probability']:.3f} ± {r['probability_std']:.3f}",
                 f"{r['probability_low']:.3f} to {r['probability_high']:.3f}",
                 str(r["n_evals"]),
@@ -217,6 +222,11 @@ class Comparison:
         body = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
         words = f"<p><b>{html.escape(self.verdict)}</b><br>{html.escape(self.message)}</p>"
         return f"{words}<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _figure(value: float, std: float) -> str:
+    """A logarithm and its error as text."""
+    return "unknown" if np.isnan(value) else f"{value:.2f} ± {std:.2f}"
 
 
 def as_prior_odds(prior_odds: Any, names: tuple[str, ...]) -> dict[str, float]:

@@ -14,8 +14,9 @@ from basq.errors import InputError, StoreError
 from basq.evaluation.crew import Crew, OnError
 from basq.inference import staffed
 from basq.interrupt import Interrupt
-from basq.loop import Sampler
-from basq.method import Method
+from basq.loop import Points, Sampler
+from basq.method import Fit, Method
+from basq.observations import Failure, Observations
 from basq.prior import as_prior
 from basq.progress import shown
 from basq.result import Result
@@ -24,7 +25,10 @@ from basq.stopping import Stopping
 from basq.types import is_number
 
 IDLE = 0.05
-"""Share of the probabilities' variance below which a model that has converged is not to blame for it."""
+"""Share of the largest part in the probabilities' variance below which a converged model is not to blame for it."""
+
+LAGGING = 0.5
+"""Share of the calls of the most worthy model below which another one comes first: the former may be beyond help."""
 
 
 def compare(
@@ -50,8 +54,9 @@ def compare(
     """Compare rival models by their evidence: those that have been run, and those that are run here.
 
     Models that have not been run share the calls. Each next batch goes to the one whose log-evidence contributes most
-    to the uncertainty of the model probabilities; one that is out of the race gets no more. The comparison ends when
-    all probabilities are known to ``dprob`` and the models still in the race have converged as far as that needs.
+    to the uncertainty of the model probabilities, unless another that needs calls has had less than half as many; one
+    that is out of the race gets no more. The comparison ends when all probabilities are known to ``dprob`` and the
+    models still in the race have converged as far as that needs.
 
     Parameters
     ----------
@@ -107,18 +112,18 @@ def compare(
                 staffed(
                     log_likelihood, prior, method=method, batch_size=batch_size, max_evals=budget, dlogz=dlogz,
                     vectorized=vectorized, pass_dict=pass_dict, pool=pool, timeout=timeout, retries=retries,
-                    on_error=on_error, store=files[name], seed=_seed(number, i), interrupt=interrupt,
+                    on_error=on_error, store=files[name], seed=_seed(number, name), interrupt=interrupt,
                 )
             )
-            for i, (name, (log_likelihood, prior)) in enumerate(todo.items())
+            for name, (log_likelihood, prior) in todo.items()
         }  # fmt: skip
         race = Race(teams, given, odds, Stopping(dlogz, budget, max_time), dprob)
         try:
-            with shown(budget, race.n_evals, progress) as view:
+            with shown(budget, race.n_done, progress) as view:
                 for _, crew in teams.values():
                     crew.finished = view.finished
                 for _ in race.run():
-                    view.learned(race.n_evals, race.news)
+                    view.learned(race.n_done, race.news)
         except BaseException as error:
             with suppress(StoreError):  # which may be the error itself
                 race.keep(error)
@@ -154,34 +159,40 @@ class Race:
         if stopping.max_evals < first:
             raise InputError(f"max_evals={stopping.max_evals}: a first look at all models takes {first} calls.")
 
+    def asked(self, name: str) -> int:
+        """Calls of a model, finished or not."""
+        return self.teams[name][0].store.extent()[0]
+
     @property
-    def n_evals(self) -> int:
-        """Calls of all models that run here."""
-        return sum(sampler.store.extent()[0] for sampler, _ in self.teams.values())
+    def n_done(self) -> int:
+        """Calls that have ended, failed ones included."""
+        counts = [sampler.store.counts() for sampler, _ in self.teams.values()]
+        return sum(c["done"] + c["failed"] for c in counts)
 
     @property
     def n_left(self) -> int:
-        return max(self.stopping.max_evals - self.n_evals, 0)
+        return max(self.stopping.max_evals - sum(map(self.asked, self.teams)), 0)
 
     def run(self) -> Iterator[str]:
         """Yield the name of the model that has learned, batch after batch, until there is nothing to gain."""
         for name, (sampler, _) in self.teams.items():
-            sampler.catch_up()
-            if len(sampler.pending()) and not self._step(name):  # what an interrupted run has left
+            if not self._finish(name, sampler.pending()):  # what an interrupted run has left
                 return
         while self.n_left and not self.stopping.out_of_time:
             chosen = self.choose()
-            if chosen is None or not self._step(chosen):
+            if chosen is None or not self._finish(chosen, self._next(chosen)):
                 return
             yield chosen
 
-    def _step(self, name: str) -> bool:
-        """Evaluate and learn a batch; False if the user has interrupted."""
+    def _next(self, name: str) -> Points:
+        """A model's next points: all of its first look, then a batch, as far as the calls go."""
+        sampler, _ = self.teams[name]
+        return sampler.choose(min(sampler.run.batch_size, self.n_left) if self.asked(name) else None)
+
+    def _finish(self, name: str, points: Points) -> bool:
+        """Evaluate points, and learn whatever has not been learned yet; False if the user has interrupted."""
         sampler, crew = self.teams[name]
-        if not len(pending := sampler.pending()):
-            design = not sampler.has_learned
-            pending = sampler.choose(None if design else min(sampler.run.batch_size, self.n_left))
-        crew.start(pending)
+        crew.start(points)
         if not crew.finish():
             return False
         sampler.learn()
@@ -189,41 +200,50 @@ class Race:
 
     def choose(self) -> str | None:
         """The model whose next batch is worth most; None if all that matters is known."""
-        for name, (sampler, _) in self.teams.items():
-            if not sampler.has_learned:
-                return name
+        unseen = [name for name, (sampler, _) in self.teams.items() if not sampler.has_learned]
+        if unseen:
+            return min(unseen, key=self.asked)
         standing = self.standing()
-        gains, variance = standing.gain(), float(np.sum(standing.probability_std**2))
-        unsure = standing.probability_std.max() > self.dprob
+        gains, unsure = standing.gain(), self._unsure(standing)
+        blame = IDLE * gains[standing.known].max(initial=0.0)
         worth = {}
         for name, in_race, p, gain in zip(self.odds, standing.in_race, standing.probability, gains, strict=True):
-            if name in self.given or not in_race or self._hopeless(name):
+            if self._closed(name) or not in_race:
                 continue
             needed = max(self.stopping.dlogz, 0.5 * self.dprob / max(p * (1.0 - p), 1e-9))
-            if not self._converged(name, needed) or (unsure and gain > IDLE * variance):
+            if not self._converged(name, needed) or (unsure and gain > blame):
                 worth[name] = gain, p
-        return max(worth, key=lambda name: worth[name], default=None)
+        if not worth:
+            return None
+        first, behind = max(worth, key=lambda name: worth[name]), min(worth, key=self.asked)
+        return behind if self.asked(behind) < LAGGING * self.asked(first) else first
+
+    def _unsure(self, standing: Standing) -> bool:
+        return bool(standing.probability_std.max() > self.dprob)
 
     def _converged(self, name: str, dlogz: float) -> bool:
         return self.teams[name][0].known.fitted.converged(dlogz)[0]
 
-    def _hopeless(self, name: str) -> bool:
-        """Whether nearly all of a model's calls fail."""
+    def _closed(self, name: str) -> bool:
+        """Whether a model gets no more calls whatever happens: it was given, or nearly all of its calls fail."""
+        if name in self.given:
+            return True
         verdict = self.teams[name][0].verdict
-        return verdict.stop and not verdict.converged
+        return verdict.stop and not verdict.converged and self.n_left > 0  # it stops where no call is left, too
 
     def standing(self) -> Standing:
         """How the models stand now."""
         log_evidence, errors = [], []
         for name in self.odds:
+            known: Result | Fit
             if name in self.given:
-                known, converged = self.given[name], self.given[name].converged
-                log_evidence.append(known.log_evidence)
-                errors.append(spread(known.log_evidence_std, converged))
+                known = self.given[name]
+                converged, seen = known.converged, known.observations
             else:
-                fitted = self.teams[name][0].known.fitted
-                log_evidence.append(fitted.log_evidence)
-                errors.append(spread(fitted.log_evidence_std, self._converged(name, self.stopping.dlogz)))
+                state = self.teams[name][0].known
+                known, seen, converged = state.fitted, state.observations, self._converged(name, self.stopping.dlogz)
+            log_evidence.append(known.log_evidence)
+            errors.append(spread(known.log_evidence_std, converged, seen.log_values, seen.u.shape[1]))
         return Standing(np.array(log_evidence), np.array(errors), np.log(list(self.odds.values())))
 
     @property
@@ -242,8 +262,7 @@ class Race:
         for name, (sampler, crew) in self.teams.items():
             crew.salvage()
             ended = "Ended with the comparison" if in_race.get(name, True) else "Out of the race"
-            reason = "Interrupted" if interrupted else ended
-            results[name] = sampler.result(reason=reason, fresh=interrupted)
+            results[name] = _result(sampler, "Interrupted" if interrupted else ended, fresh=interrupted)
         return Comparison({n: results[n] for n in names}, self.odds, self._message(interrupted))
 
     @property
@@ -251,10 +270,14 @@ class Race:
         return all(sampler.has_learned for sampler, _ in self.teams.values())
 
     def _message(self, interrupted: bool) -> str:
-        calls = f"{self.n_evals} calls"
+        calls = f"{self.n_done} calls"
         if interrupted:
             return f"Interrupted after {calls}."
         if self.choose() is None:
+            standing = self.standing()
+            left = [n for n, racing in zip(self.odds, standing.in_race, strict=True) if racing and self._closed(n)]
+            if left and self._unsure(standing):
+                return f"{calls}: the errors that are left are those of {', '.join(left)}, not given any more calls."
             return f"{calls}: more would not change the probabilities by more than {self.dprob:g}."
         if self.n_left == 0:
             return f"All {self.stopping.max_evals} calls are spent, and the probabilities are not as sure as asked for."
@@ -281,6 +304,24 @@ def _as_result(model: Any) -> Result | None:
     return None
 
 
+def _result(sampler: Sampler, reason: str, *, fresh: bool) -> Result:
+    """What is known of a model in the end; that may be nothing, which is no reason to lose what the others know."""
+    if len(sampler.observations()):
+        return sampler.result(reason=reason, fresh=fresh)
+    prior = sampler.run.prior
+    return Result(
+        -np.inf,
+        np.inf,
+        False,
+        f"{reason}: no call has succeeded yet.",
+        prior,
+        Observations.empty(prior.n_dim),
+        (),
+        None,
+        failures=tuple(map(Failure.of, sampler.store.rows("state = 'failed'"))),
+    )
+
+
 def _as_model(name: str, model: Any) -> tuple[Any, Any]:
     """Log-likelihood and prior of a model that has to be run."""
     if isinstance(model, tuple) and len(model) == 2:
@@ -297,22 +338,27 @@ def _as_model(name: str, model: Any) -> tuple[Any, Any]:
     return log_likelihood, as_prior(prior)
 
 
-def _seed(number: int | None, i: int) -> int | None:
-    """Every model its own stream, whatever the others do."""
+def _seed(number: int | None, name: str) -> int | None:
+    """Every model its own stream, whichever the others are."""
     if number is None:
         return None
-    return int(np.random.SeedSequence(number, spawn_key=(i,)).generate_state(1, np.uint64)[0])
+    return int(np.random.SeedSequence(number, spawn_key=tuple(name.encode())).generate_state(1, np.uint64)[0])
 
 
 def _files(store: str | os.PathLike[str] | None, names: list[str]) -> dict[str, Path | None]:
     """Where each model's calls are kept."""
     if store is None:
         return dict.fromkeys(names)
+    if not isinstance(store, str | os.PathLike):
+        raise StoreError(f"store={store!r}: give the name of a folder or of a file, or None.")
     path = Path(store)
     safe = {name: "".join(c if c.isalnum() or c in "-_.+" else "_" for c in name) for name in names}
     if len(set(safe.values())) < len(names):
         raise InputError(f"store: the names {', '.join(names)} are too much alike for file names.")
-    if path.suffix:
+    if path.suffix and not path.is_dir():
         return {name: path.with_name(f"{path.stem}-{safe[name]}{path.suffix}") for name in names}
-    path.mkdir(parents=True, exist_ok=True)
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(f"store={str(store)!r}: the folder cannot be made: {error}.") from error
     return {name: path / f"{safe[name]}.sqlite" for name in names}

@@ -19,9 +19,17 @@ UPPER = 0.999
 """How certain that is."""
 
 
-def spread(std: float, converged: bool) -> float:
-    """Standard deviation of log Z to reckon with."""
-    return std if converged else float(np.hypot(WIDER * std, LEAST))
+def spread(std: float, converged: bool, log_values: FloatArray, n_dim: int) -> float:
+    """Standard deviation of log Z to reckon with.
+
+    Infinite while fewer values (n,) are above zero likelihood than a parabola along every axis needs: whatever a
+    surrogate claims then, nothing says how far above them the peak is.
+    """
+    if converged:
+        return std
+    if np.isfinite(log_values).sum() < 2 * n_dim + 1:
+        return float("inf")
+    return float(np.hypot(WIDER * std, LEAST))
 
 
 @dataclass(frozen=True)

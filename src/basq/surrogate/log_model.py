@@ -28,6 +28,8 @@ FIRST_STEPS, NEXT_STEPS = 30, 8
 """Most steps of the search for hyperparameters: at first, and from those of the last batch."""
 UNKNOWN_NOISE = (0.1, 0.3, 1.0, 3.0)
 """First guesses of a noise that is not known, in nats; after every batch it may halve or double."""
+LEAST_UNKNOWN = 0.01
+"""Where halving ends, in nats: it would not end by itself, and a noise of nothing takes as long to grow again."""
 LABEL_NOISE = 0.1
 """Noise sd of the ±1 labels that mark zero likelihood."""
 
@@ -141,7 +143,8 @@ class LogModel:
         if not np.isnan(known).any():
             return cls(learn(0.0), reference, scale, labels)
         before = previous.noise if previous else None
-        tried = {sd: learn(sd) for sd in ((0.5 * before, before, 2.0 * before) if before else UNKNOWN_NOISE)}
+        near = (max(0.5 * before, LEAST_UNKNOWN), before, 2.0 * before) if before else ()
+        tried = {sd: learn(sd) for sd in (*near, *(UNKNOWN_NOISE if rescue or not near else ()))}
         noise = max(tried, key=lambda sd: tried[sd].log_marginal_likelihood - prior.penalty(tried[sd].kernel.theta)[0])
         return cls(tried[noise], reference, scale, labels, noise)
 
