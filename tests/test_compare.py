@@ -223,6 +223,7 @@ def test_an_error_that_leaves_the_comparison_keeps_what_was_paid_for(tmp_path):
         basq.compare(models, store=tmp_path / "runs", seed=1, progress=False)
     assert len(caught.value.observations["a"]) == 32
     assert any("a.sqlite" in note for note in caught.value.__notes__)
+    assert any("`observations`" in note for note in caught.value.__notes__)  # also where there is no store
 
 
 def test_repr_is_short():
@@ -436,7 +437,16 @@ def test_no_evidence_at_all():
     assert not found.decided
     assert "m0 and m1 have not converged" in found.verdict
     assert "nan" not in str(found)
-    found.plot()
+    found.plot().draw_without_rendering()
+
+
+def test_picture_of_models_with_and_without_an_evidence():
+    found = comparison((5.0, 0.1), (1.0, 0.1), (-np.inf, np.inf, False), (np.nan, np.nan, False))
+    figure = found.plot()
+    figure.draw_without_rendering()
+    left, _ = figure.axes
+    assert [t.get_text() for t in left.texts].count("unknown") == 2
+    assert left.get_xlim()[0] == pytest.approx(-6.48)  # the evidences that there are fill the picture
 
 
 def test_twenty_models_a_hundred_thousand_nats_apart():

@@ -285,10 +285,11 @@ class Race:
 
     def keep(self, error: BaseException) -> None:
         """Hang everything that was paid for on an error that leaves the race."""
-        error.observations = {}  # type: ignore[attr-defined]  # whatever error it is
+        seen = error.observations = {}  # type: ignore[attr-defined]  # whatever error it is
+        error.add_note("The evaluations of every model are in this error's attribute `observations`.")
         for name, (sampler, crew) in self.teams.items():
             crew.salvage()
-            error.observations[name] = sampler.observations()  # type: ignore[attr-defined]
+            seen[name] = sampler.observations()
             if sampler.store.path is not None:
                 error.add_note(f"The evaluations of {name} are in {sampler.store.path}: the same command goes on.")
 

@@ -1,6 +1,6 @@
 """How rival models compare: log Bayes factors and probabilities."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -22,8 +22,12 @@ def plot_comparison(comparison: "Comparison") -> Figure:
     left, right = figure.subplots(1, 2, sharey=True)
     colours = [BLUE if r["converged"] else GREY for r in rows]
     for y, r, colour in zip(place, rows, colours, strict=True):
-        sd = r["log_evidence_std"]
-        left.errorbar(r["log_bayes_factor"], y, xerr=2.0 * sd, fmt="o", ms=5, capsize=3, color=colour)
+        log_b, sd = r["log_bayes_factor"], r["log_evidence_std"]
+        if _known(r):
+            left.errorbar(log_b, y, xerr=2.0 * sd, fmt="o", ms=5, capsize=3, color=colour)
+        else:
+            where = ("axes fraction", "data")
+            left.annotate("unknown", (0.97, y), xycoords=where, ha="right", va="center", size=8, color=GREY)
         right.barh(y, r["probability"], height=0.55, color=colour, alpha=0.45)
         right.plot([r["probability_low"], r["probability_high"]], [y, y], color=colour, lw=2)
         right.annotate(
@@ -34,9 +38,10 @@ def plot_comparison(comparison: "Comparison") -> Figure:
         left.annotate(
             name, (-limit, 0.02), xycoords=("data", "axes fraction"), rotation=90, size=7, color=GREY, ha="right"
         )
-    least = min(r["log_bayes_factor"] - 2.0 * min(r["log_evidence_std"], 50.0) for r in rows)
-    left.set_xlim(1.08 * min(least, -6.0) if np.isfinite(least) else -60.0, 1.5)
-    if np.isfinite(least) and least < -100.0:
+    ends = (r["log_bayes_factor"] - 2.0 * min(r["log_evidence_std"], 50.0) for r in rows if _known(r))
+    least = min(ends, default=0.0)
+    left.set_xlim(1.08 * min(least, -6.0), 1.5)
+    if least < -100.0:
         left.set_xscale("symlog", linthresh=10.0)
         left.set_xlim(2.0 * least, 5.0)
     left.set_xlabel(f"ln B to {comparison.best}, ± 2 sd of log Z")
@@ -45,3 +50,7 @@ def plot_comparison(comparison: "Comparison") -> Figure:
     left.set_yticks(place, [r["model"] if r["converged"] else f"{r['model']}\n(not converged)" for r in rows])
     left.set_ylim(-0.6, len(rows) - 0.4)
     return figure
+
+
+def _known(row: dict[str, Any]) -> bool:
+    return bool(np.isfinite(row["log_evidence"]) and np.isfinite(row["log_evidence_std"]))
