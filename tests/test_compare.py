@@ -112,7 +112,7 @@ def test_a_model_without_mass_is_not_decided_against():
         ([fake(0, 0.1), fake(0, 0.1)], {}, "at least two"),
         ({"a": fake(0, 0.1), "b": 3}, {}, "'b' is int"),
         ({"a": fake(0, 0.1), "b": (3, PRIOR)}, {}, "cannot be called"),
-        ({"a": fake(0, 0.1), "b": fake(0, 0.1)}, {"prior_odds": {"a": 1}}, "prior_odds"),
+        ({"a": fake(0, 0.1), "b": fake(0, 0.1)}, {"prior_odds": {"x": 1}}, "prior_odds"),
         ({"a": fake(0, 0.1), "b": fake(0, 0.1)}, {"prior_odds": {"a": 1, "b": 0}}, "positive"),
         ({"a": fake(0, 0.1), "b": fake(0, 0.1)}, {"dprob": 0}, "dprob"),
     ],
@@ -468,3 +468,18 @@ def test_a_comparison_can_be_pickled():
     found = basq.compare(models, max_evals=64, seed=1, progress=False)
     again = pickle.loads(pickle.dumps(found))
     assert str(again) == str(found)
+
+
+def test_prior_odds_are_shown_and_the_rest_have_one():
+    found = comparison((0.0, 0.01), (1.5, 0.01), odds={"m0": 100})
+    assert found.prior_odds == {"m0": 100.0, "m1": 1.0}
+    text = str(found)
+    assert "Positive evidence for m1 against m0" in text
+    assert "With the prior odds, m0 has the highest probability, 0.957." in text
+    assert "prior odds" in text.splitlines()[-3]
+    assert "prior odds" not in str(comparison((0.0, 0.01), (1.5, 0.01)))
+
+
+def test_the_table_says_what_was_allowed_for():
+    assert "three times the error" in str(comparison((0.0, 0.1), (1.5, 0.1, False)))
+    assert "three times the error" not in str(comparison((0.0, 0.1), (1.5, 0.1)))

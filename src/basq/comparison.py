@@ -158,6 +158,24 @@ class Comparison:
             why = "the data hardly tell them apart"
         return f"Not decided between {a} and {b} ({figures}): {why}."
 
+    @property
+    def _notes(self) -> list[str]:
+        """What the table needs said: how prior odds come in, and what was done about errors."""
+        out = []
+        if self._has_odds:
+            likely = max(self.probabilities, key=lambda name: self.probabilities[name])
+            out.append(f"With the prior odds, {likely} has the highest probability, {self.probabilities[likely]:.3f}.")
+        if not all(r.converged for r in self.results.values()):
+            out.append("The probabilities allow for three times the error of a model that has not converged.")
+        n_failed = sum(r.n_failed for r in self.results.values())
+        if n_failed:
+            out.append(f"{n_failed} more calls failed.")
+        return out
+
+    @property
+    def _has_odds(self) -> bool:
+        return len(set(self.prior_odds.values())) > 1
+
     def rows(self) -> list[dict[str, Any]]:
         """The table as data, one dict a model, the best first."""
         out = []
@@ -185,12 +203,14 @@ class Comparison:
 
     def _cells(self) -> list[list[str]]:
         """The table as text, its head first."""
-        head = ["model", "log Z", f"ln B to {self.best}", "probability", "95 % interval", "calls", "converged"]
+        odds = ["prior odds"] if self._has_odds else []
+        head = ["model", "log Z", f"ln B to {self.best}", *odds, "probability", "95 % interval", "calls", "converged"]
         return [head] + [
             [
                 r["model"],
                 _figure(r["log_evidence"], r["log_evidence_std"]),
                 _figure(r["log_bayes_factor"], r["log_bayes_factor_std"]) if r["model"] != self.best else "–",
+                *(f"{r['prior_odds']:g}" for _ in odds),
                 f"{r['probability']:.3f} ± {r['probability_std']:.3f}",
                 f"{r['probability_low']:.3f} to {r['probability_high']:.3f}",
                 str(r["n_evals"]),
@@ -204,7 +224,7 @@ class Comparison:
         widths = [max(len(row[c]) for row in table) for c in range(len(table[0]))]
         lines = ["  ".join(f"{row[0]:<{widths[0]}}" if c == 0 else f"{row[c]:>{w}}" for c, w in enumerate(widths))
                  for row in table]  # fmt: skip
-        return "\n".join([self.verdict, self.message, "", *lines])
+        return "\n".join([self.verdict, self.message, *self._notes, "", *lines])
 
     def plot(self) -> "Figure":
         """Draw log Bayes factors to the best model, and probabilities, with their errors."""
@@ -220,7 +240,7 @@ class Comparison:
         head, *rows = [[html.escape(cell) for cell in row] for row in self._cells()]
         top = "".join(f"<th>{cell}</th>" for cell in head)
         body = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
-        words = f"<p><b>{html.escape(self.verdict)}</b><br>{html.escape(self.message)}</p>"
+        words = f"<p><b>{html.escape(self.verdict)}</b><br>{html.escape(' '.join([self.message, *self._notes]))}</p>"
         return f"{words}<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"
 
 
@@ -230,14 +250,12 @@ def _figure(value: float, std: float) -> str:
 
 
 def as_prior_odds(prior_odds: Any, names: tuple[str, ...]) -> dict[str, float]:
-    """Odds of each model before the data; all the same by default."""
+    """Odds of each model before the data; one where nothing is said."""
     if prior_odds is None:
-        return dict.fromkeys(names, 1.0)
-    if not isinstance(prior_odds, Mapping) or set(prior_odds) != set(names):
-        raise InputError(
-            f"prior_odds={prior_odds!r}: give a dict with a positive number for each of {', '.join(names)}."
-        )
+        prior_odds = {}
+    if not isinstance(prior_odds, Mapping) or not set(prior_odds) <= set(names):
+        raise InputError(f"prior_odds={prior_odds!r}: give a dict with positive numbers for {', '.join(names)}.")
     for name, odds in prior_odds.items():
         if not (is_number(odds) and 0.0 < odds < np.inf):
             raise InputError(f"prior_odds: {odds!r} for {name!r}; give a positive number, relative to the others.")
-    return {name: float(prior_odds[name]) for name in names}
+    return {name: float(prior_odds.get(name, 1.0)) for name in names}

@@ -64,7 +64,7 @@ def compare(
         By name: a `Result`, the path of a store, a pair (log_likelihood, prior), or an object with these two
         attributes, such as the problems of `basq.problems`.
     prior_odds : dict, optional
-        Positive numbers, relative to each other; all the same by default.
+        Positive numbers, relative to each other; one for models that are not named.
     max_evals : int, optional
         Most likelihood calls of all models together; by default 50 (d + 2) for each.
     max_time : float, optional

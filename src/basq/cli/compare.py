@@ -16,9 +16,10 @@ def compare(options: Any) -> int:
     if len(models) < len(options.models):
         raise InputError("compare: two models have the same name; give others, such as a=first/run.sqlite.")
     given = {key: value for key in ("batch_size", "timeout", "retries") if (value := getattr(options, key)) is not None}
+    runs = any(not isinstance(model, Path) for model in models.values())
     found = compare_models(
         models, prior_odds=_odds(options.odds, tuple(models)), max_evals=options.max_evals, max_time=options.max_time,
-        dprob=options.dprob, pool=options.pool, store=options.store, seed=options.seed,
+        dprob=options.dprob, pool=options.pool, store=options.store if runs else None, seed=options.seed,
         progress=not options.no_progress, **given,
     )  # fmt: skip
     print(found)
@@ -26,8 +27,7 @@ def compare(options: Any) -> int:
         found.plot().savefig(options.output, dpi=150)
         print(f"\npicture: {options.output}")
     if found.message.startswith("Interrupted"):
-        if options.store is not None:
-            print("basq: the same command goes on", file=sys.stderr)
+        print("basq: the same command goes on", file=sys.stderr)
         return INTERRUPTED
     return DONE if found.decided else NOT_CONVERGED
 
@@ -45,18 +45,16 @@ def _named(text: str) -> tuple[str, Any]:
     return name or Path(place).stem, Path(place)
 
 
-def _odds(texts: list[str] | None, names: tuple[str, ...]) -> dict[str, float] | None:
-    """Prior odds given as ``name=number``; one for those that are not named."""
-    if not texts:
-        return None
-    odds = dict.fromkeys(names, 1.0)
-    for text in texts:
+def _odds(texts: list[str] | None, names: tuple[str, ...]) -> dict[str, float]:
+    """Prior odds given as ``name=number``."""
+    odds = {}
+    for text in texts or ():
         name, _, number = text.rpartition("=")
         try:
             value = float(number)
         except ValueError as error:
             raise InputError(f"--odds {text}: give name=number, such as --odds a=2.") from error
-        if name not in odds:
+        if name not in names:
             raise InputError(f"--odds {text}: there is no model {name!r}; there are {', '.join(names)}.")
         odds[name] = value
     return odds

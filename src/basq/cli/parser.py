@@ -144,7 +144,8 @@ def _add_compare(commands: Commands) -> None:
     compare.add_argument("models", nargs="+", help="run.sqlite, file.py, file.py:name, or name=one of these")
     compare.add_argument("--odds", action="append", metavar="NAME=X", help="prior odds of a model (1)")
     compare.add_argument("-o", "--output", type=Path, help="picture to write")
-    compare.add_argument("--store", type=Path, metavar="FOLDER", help="where the runs of models are kept")
+    compare.add_argument("--store", type=Path, metavar="FOLDER", default=Path("compare"),
+                         help="where the runs of models are kept (%(default)s)")  # fmt: skip
     compare.add_argument("--max-evals", type=int, metavar="N", help="most calls of all models (50 (d + 2) each)")
     compare.add_argument("--max-time", type=float, metavar="SECONDS", help="most seconds")
     compare.add_argument("--dprob", type=float, default=0.05, help="target error of the probabilities (%(default)s)")
