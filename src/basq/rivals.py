@@ -10,7 +10,7 @@ import numpy as np
 
 from basq.arguments import as_budget, as_seed
 from basq.comparison import Comparison, as_prior_odds
-from basq.errors import InputError, StoreError
+from basq.errors import EvaluationError, InputError, StoreError
 from basq.evaluation.crew import Crew, OnError
 from basq.inference import staffed
 from basq.interrupt import Interrupt
@@ -193,8 +193,12 @@ class Race:
         """Evaluate points, and learn whatever has not been learned yet; False if the user has interrupted."""
         sampler, crew = self.teams[name]
         crew.start(points)
-        if not crew.finish():
-            return False
+        try:
+            if not crew.finish():
+                return False
+        except EvaluationError as error:
+            error.args = (f"{name}: {error}",)  # which of the models it is
+            raise
         sampler.learn()
         return True
 
