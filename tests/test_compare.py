@@ -219,7 +219,7 @@ def test_an_error_that_leaves_the_comparison_keeps_what_was_paid_for(tmp_path):
         raise RuntimeError("no licence")
 
     models = {"a": (gaussian(0.3)[0], PRIOR), "b": (broken, PRIOR)}
-    with pytest.raises(basq.EvaluationError, match="^b: .*no licence") as caught:
+    with pytest.raises(basq.EvaluationError, match=r"^b: .*no licence") as caught:
         basq.compare(models, store=tmp_path / "runs", seed=1, progress=False)
     assert len(caught.value.observations["a"]) == 32
     assert any("a.sqlite" in note for note in caught.value.__notes__)
