@@ -116,7 +116,7 @@ def test_a_negative_seed_is_refused(capsys):
     with pytest.raises(SystemExit) as stop:
         main(["demo", "--seed", "-1"])
     assert stop.value.code == 2
-    assert "negative" in capsys.readouterr().err
+    assert "-1: give a whole number, 0 or more" in capsys.readouterr().err
 
 
 # --- a run without a driver -----------------------------------------------------------------------------------------
@@ -383,6 +383,25 @@ def test_wrong_runs_are_one_line(model, capsys, arguments, message):
     err = capsys.readouterr().err
     assert message in err
     assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "wrong", [["--pool", "0"], ["--timeout", "-3"], ["--timeout", "nan"], ["--retries", "-1"], ["--max-time", "soon"]]
+)
+def test_wrong_ways_to_make_calls_leave_no_trace(model, capsys, wrong):
+    for arguments in (["run", "model.py"], ["resume", "model.sqlite"], ["compare", "a.sqlite", "b.sqlite"]):
+        with pytest.raises(SystemExit) as stop:
+            main([*arguments, *wrong])
+        assert stop.value.code == 2
+        assert f"argument {wrong[0]}: {wrong[1]}: give a " in capsys.readouterr().err
+    assert not list(model.glob("*.sqlite"))
+
+
+def test_a_function_that_cannot_be_called_leaves_no_trace(model, capsys):
+    (model / "model.py").write_text("def log_likelihood(x, y): return 0.0\nprior = {'a': (0, 1)}\n")
+    assert main(["run", "model.py"]) == 2
+    assert "one argument" in capsys.readouterr().err
+    assert not list(model.glob("*.sqlite"))
 
 
 def test_a_likelihood_that_always_fails(model, capsys):

@@ -8,6 +8,7 @@ from basq import identity
 from basq.cli.model import Model, split
 from basq.cli.parser import DONE, INTERRUPTED, NOT_CONVERGED
 from basq.errors import InputError
+from basq.evaluation.call import Call
 from basq.evaluation.store import Store
 from basq.inference import infer
 from basq.loop import Sampler
@@ -51,6 +52,7 @@ def _drive(
     model: Model, path: Path, budget: dict[str, Any], calls: dict[str, Any], options: Any, *, seed: int | None = None
 ) -> int:
     """Run, print what came out, and say by the exit code whether it is good."""
+    Call(model.log_likelihood, ())  # can be called at all
     # made before the first call, so that the store knows its model whatever happens
     sampler = Sampler(model.prior, store=path, log_likelihood=model.log_likelihood, seed=seed, **budget)
     with sampler.store as store, store.driving():
