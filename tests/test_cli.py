@@ -341,7 +341,9 @@ def test_the_same_file_is_the_same_function_and_another_one_is_not(model, capsys
     (model / "model.py").write_text(MODEL.replace("log_likelihood(x) - 1.0", "log_likelihood(x) - 2.0"))
     capsys.readouterr()
     assert main(["resume", "run.sqlite", "--max-evals", "32"]) == 2
-    assert "Its code differs" in capsys.readouterr().err
+    err = capsys.readouterr().err
+    assert "holds values of another log-likelihood: the code of other has changed. Give another file name" in err
+    assert "another --store" in err
 
 
 @pytest.mark.parametrize(
@@ -413,6 +415,14 @@ def test_a_likelihood_that_always_fails(model, capsys):
     text = (model / "model-broken.html").read_text(encoding="utf-8")
     assert "no call has succeeded yet" in text
     assert "no steady state" in text
+
+
+def test_a_model_that_always_failed_can_be_mended(model, capsys):
+    (model / "model.py").write_text(MODEL.replace("return model", "raise OverflowError('a bug')\n    return model"))
+    assert main(["run", "model.py", *FEW, "--max-evals", "32"]) == 1
+    (model / "model.py").write_text(MODEL)
+    assert main(["run", "model.py", *FEW, "--max-evals", "32"]) == 3
+    assert "(32 calls" in capsys.readouterr().out
 
 
 def test_a_store_without_a_model_or_whose_model_has_moved(model, capsys):

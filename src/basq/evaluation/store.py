@@ -305,6 +305,13 @@ class Store:
                 rows,
             )
 
+    def begin_again(self) -> None:
+        """Forget what was learned, and make calls that have failed pending again; why they failed stays on record."""
+        with self.transaction():
+            self._connection.execute("UPDATE calls SET state = 'pending' WHERE state = 'failed'")
+            self._connection.execute("UPDATE calls SET step = NULL")
+            self._connection.execute("DELETE FROM steps")
+
     def pending(self) -> Calls:
         """Calls that have no outcome yet."""
         return self._select("step IS NULL AND state = 'pending'")
