@@ -406,6 +406,35 @@ def test_a_function_that_cannot_be_called_leaves_no_trace(model, capsys):
     assert not list(model.glob("*.sqlite"))
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [["run", "model.py", "--report"], ["demo", "--output"], ["demo", "--report"], ["ask", "run.sqlite", "-o"],
+     ["report", "run.sqlite", "-o"]],
+)  # fmt: skip
+def test_files_that_cannot_be_written_are_refused_before_anything_is_done(model, capsys, arguments):
+    main(["new", "run.sqlite", "model.py:prior"])
+    capsys.readouterr()
+    for place, message in (("no/page.html", "there is no folder no"), (".", ". is a folder")):
+        assert main([*arguments, place]) == 2
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert message in err
+        assert err.count("\n") == 1
+    assert sorted(p.name for p in model.iterdir() if p.suffix == ".sqlite") == ["run.sqlite"]
+    assert basq.Sampler.open("run.sqlite").store.counts()["pending"] == 0
+
+
+def test_a_file_that_cannot_be_written_in_the_end(model, capsys, monkeypatch):
+    def full(*_, **__):
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr(basq.Result, "report", full)
+    assert main(["run", "model.py", *FEW, "--max-evals", "16", "--report", "page.html"]) == 1
+    out, err = capsys.readouterr()
+    assert "log Z = " in out
+    assert "page.html could not be written: the disk is full" in err
+
+
 def test_a_likelihood_that_always_fails(model, capsys):
     assert main(["run", "model.py:broken", *FEW]) == 1
     err = capsys.readouterr().err

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from basq import identity
+from basq.cli.output import check_output, writing
 from basq.errors import EvaluationError
 from basq.evaluation.store import Store
 from basq.loop import Sampler
@@ -17,8 +18,10 @@ from basq.result import Failure, Result
 def report(options: Any) -> None:
     """Write the page of a run."""
     output = options.output or options.store.with_suffix(".html")
-    _result(options.store).report(output, title=options.title)
-    print(f"report: {output}")
+    check_output(output)
+    result = _result(options.store)
+    with writing(output, "report"):
+        result.report(output, title=options.title)
 
 
 def _result(path: Path) -> Result:
