@@ -157,7 +157,10 @@ def test_a_run_by_ask_and_tell_is_the_run_of_infer(directory, capsys):
     plain = basq.infer(gauss, {"a": (-3, 3), "b": (-3, 3)}, seed=1, batch_size=8, max_evals=48, progress=False)
     assert shown.splitlines()[0] == str(plain).splitlines()[0]
     assert main(["list"]) == 0
-    assert capsys.readouterr().out.startswith("run.sqlite: 48 done, 0 failed, 0 pending; log Z = ")
+    head, line = capsys.readouterr().out.splitlines()
+    assert head.split() == ["store", "state", "done", "failed", "pending", "log", "Z"]
+    # show has learned from the last values, and kept nothing of it
+    assert re.fullmatch(r"run.sqlite  not finished +48 +0 +0  -\d\.\d+ ± \d\.\d+ \(8 newer values .* yet\)", line)
 
 
 def test_points_on_the_terminal(directory, capsys):
@@ -173,7 +176,24 @@ def test_points_on_the_terminal(directory, capsys):
     )
     assert "3 points. Running: nothing has been modelled yet." in err
     assert main(["list", "run.sqlite"]) == 0
-    assert "0 done, 0 failed, 3 pending; nothing learned yet" in capsys.readouterr().out
+    assert re.search(r"not finished +0 +0 +3  nothing learned yet", capsys.readouterr().out)
+
+
+def test_a_bad_file_does_not_hide_the_other_runs(directory, capsys):
+    main(["new", "run.sqlite", "model.py:prior", "--seed", "1"])
+    (directory / "a.sqlite").write_text("no database at all\n" * 100)
+    (directory / "empty.sqlite").touch()
+    capsys.readouterr()
+    assert main(["list"]) == 0
+    out, err = capsys.readouterr()
+    lines = [line.split(maxsplit=1) for line in out.splitlines()[1:]]
+    assert [name for name, _ in lines] == ["a.sqlite", "empty.sqlite", "run.sqlite"]
+    assert "file is not a database" in lines[0][1]
+    assert "holds no run yet" in lines[1][1]
+    assert err == ""
+    assert main(["list", "a.sqlite", "nothing.sqlite"]) == 1
+    assert "There is no store" in capsys.readouterr().out
+    assert not (directory / "nothing.sqlite").exists()
 
 
 def test_values_in_several_files_with_failures(directory, capsys):
@@ -522,6 +542,9 @@ def test_a_run_that_was_stopped_goes_on_as_if_it_had_not(model, number, capsys):
         assert "log Z = " in out
         assert "basq: go on with: basq resume model.sqlite" in err
     assert "Traceback" not in err
+    capsys.readouterr()
+    assert main(["list"]) == main(["show", "model.sqlite"]) == 0
+    assert capsys.readouterr().out.lower().count("not finished") == 2
     assert main(["report", "model.sqlite"]) == 0  # in between, without the likelihood
     assert "Not finished" in (model / "model.html").read_text(encoding="utf-8")
     time.sleep(1.2)  # the killed driver's workers notice
@@ -541,6 +564,8 @@ def test_a_store_that_is_in_use_is_refused_but_can_be_read(model, capsys):
         wait_for(model / "model.sqlite", 33, driver)
         assert main(["run", "model.py"]) == 2
         assert "in use" in capsys.readouterr().err
+        assert main(["list"]) == main(["show", "model.sqlite"]) == 0
+        assert capsys.readouterr().out.lower().count("running") == 2
         assert main(["report", "model.sqlite", "-o", "now.html"]) == 0
         assert "Not finished" in (model / "now.html").read_text(encoding="utf-8")
     finally:

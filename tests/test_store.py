@@ -311,6 +311,17 @@ def test_density_priors_are_told_apart(path):
         infer(prior=basq.Prior.from_density(law.logpdf, 1.1 * points), store=path)
 
 
+def test_whether_somebody_drives(path):
+    with Store(path, 2) as store, Store(path) as other, Store(None, 2) as memory:
+        assert not store.driven
+        with store.driving(), memory.driving():
+            assert store.driven
+            assert other.driven
+        assert not store.driven
+        assert not other.driven
+        assert not memory.driven
+
+
 def test_foreign_files_are_left_alone(tmp_path):
     text = tmp_path / "notes.txt"
     text.write_text("my notes, not a database at all\n" * 100)

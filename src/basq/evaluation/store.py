@@ -11,7 +11,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -246,6 +246,18 @@ class Store:
         finally:
             self._driving = False
             lock.close()
+
+    @property
+    def driven(self) -> bool:
+        """Whether somebody is `driving`."""
+        if self._lock_path is None or self._driving:
+            return self._driving
+        try:
+            with closing(sqlite3.connect(f"{Path(self._lock_path).as_uri()}?mode=ro", uri=True, timeout=0.0)) as lock:
+                lock.execute("SELECT 1 FROM sqlite_master")
+        except sqlite3.OperationalError as error:
+            return error.sqlite_errorcode == sqlite3.SQLITE_BUSY  # otherwise there is no lock
+        return False
 
     # --- what does not change during a run ----------------------------------------------------------------------------
 
