@@ -90,8 +90,27 @@ def test_errors_are_one_line_and_exit_code_two(capsys, monkeypatch):
     assert main(["demo"]) == 2
     assert capsys.readouterr().err == "basq: not like this\n"
     for arguments in (["--debug", "demo"], ["demo", "--debug"]):
-        with pytest.raises(InputError):
-            main(arguments)
+        assert main(arguments) == 2
+        err = capsys.readouterr().err
+        assert "Traceback" in err
+        assert err.endswith("basq: not like this\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (["run", "model.py", "--maxevals", "3"], "--maxevals 3; did you mean --max-evals?"),
+        (["run", "--maxevals=3", "model.py"], "did you mean --max-evals?"),
+        (["list", "--zzz"], "unrecognized arguments: --zzz\n"),
+    ],
+)
+def test_a_misspelt_option_is_guessed(arguments, hint, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(arguments)
+    assert stop.value.code == 2
+    err = capsys.readouterr().err
+    assert f"usage: basq {arguments[0]}" in err
+    assert hint in err
 
 
 @pytest.mark.parametrize(
@@ -370,7 +389,7 @@ def test_the_same_file_is_the_same_function_and_another_one_is_not(model, capsys
     ("text", "message"),
     [
         ("import numpy\n\nprior = nothing\n", "model.py, line 3: NameError: name 'nothing' is not defined"),
-        ("x = 1\nprior = {\n", "model.py, line 2: SyntaxError: '{' was never closed"),
+        ("x = 1\nprior = {\n", "model.py, line 2: SyntaxError: '{' was never closed: prior = {\n"),
         ("import sys\nsys.exit('no data')\n", "model.py, line 2: SystemExit: no data"),
         ("from neighbour import NOTHING\n", "model.py, line 1: ImportError: cannot import name 'NOTHING'"),
         ("prior = {}\n", "there is no 'log_likelihood' in the file; it has prior"),

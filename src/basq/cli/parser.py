@@ -1,8 +1,10 @@
 """The commands and their options. Nothing heavy is imported here: ``basq --help`` answers at once."""
 
 import argparse
+import difflib
 import math
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +63,18 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
+def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
+    """Read the arguments; those that a command does not know are its own affair, with a guess at what was meant."""
+    options, unknown = build_parser().parse_known_args(argv)
+    if unknown:
+        parser: argparse.ArgumentParser = options.command_parser
+        known = re.findall(r"--[a-z-]+", parser.format_usage())
+        near = [match for text in unknown for match in difflib.get_close_matches(text.partition("=")[0], known, n=1)]
+        hint = f"; did you mean {', '.join(near)}?" if near else ""
+        parser.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
+    return options
+
+
 class _Version(argparse.Action):
     def __init__(self, **options: Any) -> None:
         super().__init__(nargs=0, help="show the version", **options)
@@ -84,7 +98,7 @@ def _command(
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--debug", action="store_true", default=argparse.SUPPRESS, help="show tracebacks")
-    parser.set_defaults(command_at=at)
+    parser.set_defaults(command_at=at, command_parser=parser)
     return parser
 
 
