@@ -90,8 +90,27 @@ def test_errors_are_one_line_and_exit_code_two(capsys, monkeypatch):
     assert main(["demo"]) == 2
     assert capsys.readouterr().err == "basq: not like this\n"
     for arguments in (["--debug", "demo"], ["demo", "--debug"]):
-        with pytest.raises(InputError):
-            main(arguments)
+        assert main(arguments) == 2
+        err = capsys.readouterr().err
+        assert "Traceback" in err
+        assert err.endswith("basq: not like this\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (["run", "model.py", "--maxevals", "3"], "--maxevals 3; did you mean --max-evals?"),
+        (["run", "--maxevals=3", "model.py"], "did you mean --max-evals?"),
+        (["list", "--zzz"], "unrecognized arguments: --zzz\n"),
+    ],
+)
+def test_a_misspelt_option_is_guessed(arguments, hint, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(arguments)
+    assert stop.value.code == 2
+    err = capsys.readouterr().err
+    assert f"usage: basq {arguments[0]}" in err
+    assert hint in err
 
 
 @pytest.mark.parametrize(
@@ -116,7 +135,7 @@ def test_a_negative_seed_is_refused(capsys):
     with pytest.raises(SystemExit) as stop:
         main(["demo", "--seed", "-1"])
     assert stop.value.code == 2
-    assert "negative" in capsys.readouterr().err
+    assert "-1: give a whole number, 0 or more" in capsys.readouterr().err
 
 
 # --- a run without a driver -----------------------------------------------------------------------------------------
@@ -157,7 +176,10 @@ def test_a_run_by_ask_and_tell_is_the_run_of_infer(directory, capsys):
     plain = basq.infer(gauss, {"a": (-3, 3), "b": (-3, 3)}, seed=1, batch_size=8, max_evals=48, progress=False)
     assert shown.splitlines()[0] == str(plain).splitlines()[0]
     assert main(["list"]) == 0
-    assert capsys.readouterr().out.startswith("run.sqlite: 48 done, 0 failed, 0 pending; log Z = ")
+    head, line = capsys.readouterr().out.splitlines()
+    assert head.split() == ["store", "state", "done", "failed", "pending", "log", "Z"]
+    # show has learned from the last values, and kept nothing of it
+    assert re.fullmatch(r"run.sqlite  not finished +48 +0 +0  -\d\.\d+ ± \d\.\d+ \(8 newer values .* yet\)", line)
 
 
 def test_points_on_the_terminal(directory, capsys):
@@ -173,7 +195,24 @@ def test_points_on_the_terminal(directory, capsys):
     )
     assert "3 points. Running: nothing has been modelled yet." in err
     assert main(["list", "run.sqlite"]) == 0
-    assert "0 done, 0 failed, 3 pending; nothing learned yet" in capsys.readouterr().out
+    assert re.search(r"not finished +0 +0 +3  nothing learned yet", capsys.readouterr().out)
+
+
+def test_a_bad_file_does_not_hide_the_other_runs(directory, capsys):
+    main(["new", "run.sqlite", "model.py:prior", "--seed", "1"])
+    (directory / "a.sqlite").write_text("no database at all\n" * 100)
+    (directory / "empty.sqlite").touch()
+    capsys.readouterr()
+    assert main(["list"]) == 0
+    out, err = capsys.readouterr()
+    lines = [line.split(maxsplit=1) for line in out.splitlines()[1:]]
+    assert [name for name, _ in lines] == ["a.sqlite", "empty.sqlite", "run.sqlite"]
+    assert "file is not a database" in lines[0][1]
+    assert "holds no run yet" in lines[1][1]
+    assert err == ""
+    assert main(["list", "a.sqlite", "nothing.sqlite"]) == 1
+    assert "There is no store" in capsys.readouterr().out
+    assert not (directory / "nothing.sqlite").exists()
 
 
 def test_values_in_several_files_with_failures(directory, capsys):
@@ -341,14 +380,16 @@ def test_the_same_file_is_the_same_function_and_another_one_is_not(model, capsys
     (model / "model.py").write_text(MODEL.replace("log_likelihood(x) - 1.0", "log_likelihood(x) - 2.0"))
     capsys.readouterr()
     assert main(["resume", "run.sqlite", "--max-evals", "32"]) == 2
-    assert "Its code differs" in capsys.readouterr().err
+    err = capsys.readouterr().err
+    assert "holds values of another log-likelihood: the code of other has changed. Give another file name" in err
+    assert "another --store" in err
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("import numpy\n\nprior = nothing\n", "model.py, line 3: NameError: name 'nothing' is not defined"),
-        ("x = 1\nprior = {\n", "model.py, line 2: SyntaxError: '{' was never closed"),
+        ("x = 1\nprior = {\n", "model.py, line 2: SyntaxError: '{' was never closed: prior = {\n"),
         ("import sys\nsys.exit('no data')\n", "model.py, line 2: SystemExit: no data"),
         ("from neighbour import NOTHING\n", "model.py, line 1: ImportError: cannot import name 'NOTHING'"),
         ("prior = {}\n", "there is no 'log_likelihood' in the file; it has prior"),
@@ -385,6 +426,54 @@ def test_wrong_runs_are_one_line(model, capsys, arguments, message):
     assert err.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    "wrong", [["--pool", "0"], ["--timeout", "-3"], ["--timeout", "nan"], ["--retries", "-1"], ["--max-time", "soon"]]
+)
+def test_wrong_ways_to_make_calls_leave_no_trace(model, capsys, wrong):
+    for arguments in (["run", "model.py"], ["resume", "model.sqlite"], ["compare", "a.sqlite", "b.sqlite"]):
+        with pytest.raises(SystemExit) as stop:
+            main([*arguments, *wrong])
+        assert stop.value.code == 2
+        assert f"argument {wrong[0]}: {wrong[1]}: give a " in capsys.readouterr().err
+    assert not list(model.glob("*.sqlite"))
+
+
+def test_a_function_that_cannot_be_called_leaves_no_trace(model, capsys):
+    (model / "model.py").write_text("def log_likelihood(x, y): return 0.0\nprior = {'a': (0, 1)}\n")
+    assert main(["run", "model.py"]) == 2
+    assert "one argument" in capsys.readouterr().err
+    assert not list(model.glob("*.sqlite"))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["run", "model.py", "--report"], ["demo", "--output"], ["demo", "--report"], ["ask", "run.sqlite", "-o"],
+     ["report", "run.sqlite", "-o"]],
+)  # fmt: skip
+def test_files_that_cannot_be_written_are_refused_before_anything_is_done(model, capsys, arguments):
+    main(["new", "run.sqlite", "model.py:prior"])
+    capsys.readouterr()
+    for place, message in (("no/page.html", "there is no folder no"), (".", ". is a folder")):
+        assert main([*arguments, place]) == 2
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert message in err
+        assert err.count("\n") == 1
+    assert sorted(p.name for p in model.iterdir() if p.suffix == ".sqlite") == ["run.sqlite"]
+    assert basq.Sampler.open("run.sqlite").store.counts()["pending"] == 0
+
+
+def test_a_file_that_cannot_be_written_in_the_end(model, capsys, monkeypatch):
+    def full(*_, **__):
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr(basq.Result, "report", full)
+    assert main(["run", "model.py", *FEW, "--max-evals", "16", "--report", "page.html"]) == 1
+    out, err = capsys.readouterr()
+    assert "log Z = " in out
+    assert "page.html could not be written: the disk is full" in err
+
+
 def test_a_likelihood_that_always_fails(model, capsys):
     assert main(["run", "model.py:broken", *FEW]) == 1
     err = capsys.readouterr().err
@@ -394,6 +483,14 @@ def test_a_likelihood_that_always_fails(model, capsys):
     text = (model / "model-broken.html").read_text(encoding="utf-8")
     assert "no call has succeeded yet" in text
     assert "no steady state" in text
+
+
+def test_a_model_that_always_failed_can_be_mended(model, capsys):
+    (model / "model.py").write_text(MODEL.replace("return model", "raise OverflowError('a bug')\n    return model"))
+    assert main(["run", "model.py", *FEW, "--max-evals", "32"]) == 1
+    (model / "model.py").write_text(MODEL)
+    assert main(["run", "model.py", *FEW, "--max-evals", "32"]) == 3
+    assert "(32 calls" in capsys.readouterr().out
 
 
 def test_a_store_without_a_model_or_whose_model_has_moved(model, capsys):
@@ -464,6 +561,9 @@ def test_a_run_that_was_stopped_goes_on_as_if_it_had_not(model, number, capsys):
         assert "log Z = " in out
         assert "basq: go on with: basq resume model.sqlite" in err
     assert "Traceback" not in err
+    capsys.readouterr()
+    assert main(["list"]) == main(["show", "model.sqlite"]) == 0
+    assert capsys.readouterr().out.lower().count("not finished") == 2
     assert main(["report", "model.sqlite"]) == 0  # in between, without the likelihood
     assert "Not finished" in (model / "model.html").read_text(encoding="utf-8")
     time.sleep(1.2)  # the killed driver's workers notice
@@ -483,6 +583,8 @@ def test_a_store_that_is_in_use_is_refused_but_can_be_read(model, capsys):
         wait_for(model / "model.sqlite", 33, driver)
         assert main(["run", "model.py"]) == 2
         assert "in use" in capsys.readouterr().err
+        assert main(["list"]) == main(["show", "model.sqlite"]) == 0
+        assert capsys.readouterr().out.lower().count("running") == 2
         assert main(["report", "model.sqlite", "-o", "now.html"]) == 0
         assert "Not finished" in (model / "now.html").read_text(encoding="utf-8")
     finally:

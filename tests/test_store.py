@@ -16,7 +16,7 @@ from scipy import stats
 
 import basq
 from basq import Sampler
-from basq.errors import InputError, StoreError
+from basq.errors import InputError, StoreError, StoreInUseError
 from basq.evaluation import store as store_module
 from basq.evaluation.call import Outcome
 from basq.evaluation.store import FORMAT, Calls, Store
@@ -238,7 +238,7 @@ def test_old_values_start_a_new_run(path, tmp_path):
         ({"prior": {"a": (-3.0, 3.0), "b": stats.norm(0.0, 1.1)}}, r"differ in b\."),
         ({"seed": 2}, "seed=1; now given: seed=2"),
         ({"method": basq.Paper()}, r"method=Auto\(\); now given: method=Paper"),
-        ({"function": other_gauss}, "log_likelihood gauss as it was; now given: log_likelihood other_gauss"),
+        ({"function": other_gauss}, "values of another log-likelihood: it was gauss, not other_gauss"),
     ],
 )
 def test_a_store_refuses_another_problem(path, change, text):
@@ -248,6 +248,34 @@ def test_a_store_refuses_another_problem(path, change, text):
         infer(**{"store": path, **change})
     assert f"evaluations={str(path)!r}" in str(caught.value)
     assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("on_error", ["record", "zero"])
+def test_a_function_that_always_failed_may_be_mended(path, on_error):
+    def broken(x):
+        raise ArithmeticError("a bug")
+
+    with pytest.raises(basq.EvaluationError, match="a bug"):
+        infer(broken, store=path, max_evals=40, on_error=on_error)
+    with Store(path) as store, store.driving(), pytest.raises(StoreInUseError):
+        infer(store=path, max_evals=40)  # the old one may be about to succeed
+    mended = infer(store=path, max_evals=40, on_error=on_error)
+    plain = infer(max_evals=40)
+    assert mended.log_evidence == plain.log_evidence
+    assert mended.n_failed == 0
+    with Store(path) as store:
+        assert "a bug" in store.rows()[0]["error"]  # still on record
+
+
+def test_given_values_do_not_hold_a_function_that_always_failed(path):
+    def broken(x):
+        return np.nan
+
+    x = np.array([[0.0, 0.1], [0.2, 0.3]])
+    given = (x, [gauss(row) for row in x])
+    assert infer(broken, store=path, evaluations=given, max_evals=40).n_evals == 2
+    mended = infer(store=path, max_evals=40)
+    assert (mended.n_evals, mended.n_failed) == (40, 0)
 
 
 def test_comments_and_partial_arguments_do_not_make_another_function(path):
@@ -281,6 +309,17 @@ def test_density_priors_are_told_apart(path):
     infer(prior=basq.Prior.from_density(law.logpdf, points), store=path, max_evals=40)
     with pytest.raises(StoreError, match="another problem"):
         infer(prior=basq.Prior.from_density(law.logpdf, 1.1 * points), store=path)
+
+
+def test_whether_somebody_drives(path):
+    with Store(path, 2) as store, Store(path) as other, Store(None, 2) as memory:
+        assert not store.driven
+        with store.driving(), memory.driving():
+            assert store.driven
+            assert other.driven
+        assert not store.driven
+        assert not other.driven
+        assert not memory.driven
 
 
 def test_foreign_files_are_left_alone(tmp_path):

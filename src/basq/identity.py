@@ -19,8 +19,8 @@ from basq.types import LogLikelihood
 from basq.version import __version__
 
 WAY_OUT = (
-    "Give another file name; if the old values are still good, reuse them with evaluations={path!r} "
-    "next to a new store."
+    "Give another file name (on the command line, another --store) or, if it is not needed any more, delete this file. "
+    "If its values are still good, reuse them with evaluations={path!r} next to a new store."
 )
 
 
@@ -98,19 +98,33 @@ def check(store: Store, prior: Prior, method: Method[Any], seed: int | None) -> 
 
 
 def check_function(store: Store, function: LogLikelihood) -> None:
-    """Refuse a store whose values come from other code, as far as the code can be seen."""
+    """Refuse a store whose values come from other code, as far as the code can be seen.
+
+    Without such a value nothing can be mixed up: a function that has always failed may be mended, and its calls are
+    made again.
+    """
     mine, known = describe(function), store.get("function")
     if known is None:
         store.set(function=mine)
     elif mine["python"] == known["python"] and mine["code"] != known["code"]:
-        _refuse(
-            store, f"log_likelihood {known['name']} as it was", f"log_likelihood {mine['name']}", "Its code differs."
-        )
+        if store.rows("state = 'done' AND worker IS NOT 'given' LIMIT 1"):
+            same = mine["name"] == known["name"]
+            change = (
+                f"the code of {mine['name']} has changed" if same else f"it was {known['name']}, not {mine['name']}"
+            )
+            raise StoreError(f"{store} holds values of another log-likelihood: {change}. {_way_out(store)}")
+        with store.driving():  # nobody is about to write a value of the old one
+            store.begin_again()
+            store.set(function=mine)
 
 
 def _refuse(store: Store, there: str, here: str, detail: str = "") -> None:
-    way_out = WAY_OUT.format(path=str(store.path))
-    raise StoreError(f"{store} is of another problem: it has {there}; now given: {here}. {detail} {way_out}")
+    said = " ".join(filter(None, [f"now given: {here}.", detail, _way_out(store)]))
+    raise StoreError(f"{store} is of another problem: it has {there}; {said}")
+
+
+def _way_out(store: Store) -> str:
+    return WAY_OUT.format(path=str(store.path))
 
 
 def fingerprint(prior: Prior) -> list[list[float]]:

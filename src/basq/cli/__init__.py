@@ -1,17 +1,18 @@
 """Command line: runs, runs without a driver, reports; ``basq --help`` lists the commands."""
 
 import sys
+import traceback
 from collections.abc import Sequence
 from importlib import import_module
 
-from basq.cli.parser import DONE, FAILED, INTERRUPTED, WRONG_USE, build_parser
+from basq.cli.parser import DONE, FAILED, INTERRUPTED, WRONG_USE, build_parser, parse
 
 __all__ = ["build_parser", "main"]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
-    options = build_parser().parse_args(argv)
+    options = parse(argv)
     from basq.errors import BasqError, InputError
 
     module, name = options.command_at
@@ -22,11 +23,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         return INTERRUPTED
     except Exception as error:
         if options.debug:
-            raise
+            traceback.print_exception(error)
         expected = isinstance(error, BasqError | OSError)
         line = str(error) if expected else f"{type(error).__name__}: {error}"
         print(f"basq: {' '.join(line.split())}", file=sys.stderr)
-        if not isinstance(error, InputError | OSError):
+        if not options.debug and not isinstance(error, InputError | OSError):
             print("basq: --debug shows where", file=sys.stderr)
         return WRONG_USE if isinstance(error, InputError | OSError) else FAILED
     return DONE if code is None else code

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from basq.cli.model import execute, get, split
+from basq.cli.output import check_output
 from basq.errors import InputError, StoreError
 from basq.loop import Sampler
 
@@ -36,6 +37,8 @@ def _prior(place: str) -> Any:
 
 def ask(options: Any) -> None:
     """Write the next points."""
+    if options.output is not None:
+        check_output(options.output)
     sampler = Sampler.open(options.store)
     points = sampler.ask(options.n)
     if options.output is None:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from basq import problems
+from basq.cli.output import check_output, writing
 from basq.cli.parser import DEMOS
 from basq.inference import infer
 from basq.rivals import compare
@@ -19,6 +20,8 @@ PROBLEMS: dict[str, tuple[Callable[[int], problems.Problem], dict[str, Any]]] = 
 
 def demo(options: Any) -> None:
     """Solve a problem, compare with the truth, draw the posterior and write the report."""
+    check_output(options.output)
+    check_output(options.report)
     if options.problem == "battery":
         return _battery(options)
     make, more = PROBLEMS[options.problem]
@@ -28,10 +31,10 @@ def demo(options: Any) -> None:
     error = result.log_evidence - problem.log_evidence
     print(f"\n{result}\n")
     print(f"truth: log Z = {problem.log_evidence:.3f}   (error {error:+.3f})")
-    result.plot_corner().savefig(options.output, dpi=150)
-    print(f"picture: {options.output}")
-    result.report(options.report, title=f"basq demo: {options.problem}", truth=problem.log_evidence)
-    print(f"report: {options.report}")
+    with writing(options.output, "picture"):
+        result.plot_corner().savefig(options.output, dpi=150)
+    with writing(options.report, "report"):
+        result.report(options.report, title=f"basq demo: {options.problem}", truth=problem.log_evidence)
 
 
 def _battery(options: Any) -> None:
@@ -46,7 +49,7 @@ def _battery(options: Any) -> None:
     best = found.results[found.best]
     print(f"\n{found}\n\n{found.best}: {best}\n")
     case = cases[found.best]
-    best.plot_corner(truths=case.truth).savefig(options.output, dpi=150)
-    print(f"picture: {options.output}")
-    best.report(options.report, title=f"Lithium-ion cell, {found.best}")
-    print(f"report: {options.report}")
+    with writing(options.output, "picture"):
+        best.plot_corner(truths=case.truth).savefig(options.output, dpi=150)
+    with writing(options.report, "report"):
+        best.report(options.report, title=f"Lithium-ion cell, {found.best}")

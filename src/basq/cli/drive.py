@@ -6,8 +6,10 @@ from typing import Any
 
 from basq import identity
 from basq.cli.model import Model, split
+from basq.cli.output import check_output, writing
 from basq.cli.parser import DONE, INTERRUPTED, NOT_CONVERGED
 from basq.errors import InputError
+from basq.evaluation.call import Call
 from basq.evaluation.store import Store
 from basq.inference import infer
 from basq.loop import Sampler
@@ -51,6 +53,9 @@ def _drive(
     model: Model, path: Path, budget: dict[str, Any], calls: dict[str, Any], options: Any, *, seed: int | None = None
 ) -> int:
     """Run, print what came out, and say by the exit code whether it is good."""
+    if options.report is not None:
+        check_output(options.report)
+    Call(model.log_likelihood, ())  # can be called at all
     # made before the first call, so that the store knows its model whatever happens
     sampler = Sampler(model.prior, store=path, log_likelihood=model.log_likelihood, seed=seed, **budget)
     with sampler.store as store, store.driving():
@@ -63,10 +68,12 @@ def _drive(
         **budget, **given,
     )  # fmt: skip
     print(result)
-    if options.report is not None:
-        result.report(options.report)
-        print(f"\nreport: {options.report}")
+    code = DONE if result.converged else NOT_CONVERGED
     if result.message.startswith("Interrupted"):
         print(f"basq: go on with: basq resume {path}", file=sys.stderr)
-        return INTERRUPTED
-    return DONE if result.converged else NOT_CONVERGED
+        code = INTERRUPTED
+    if options.report is not None:
+        print()
+        with writing(options.report, "report"):
+            result.report(options.report)
+    return code

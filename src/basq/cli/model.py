@@ -71,7 +71,7 @@ def execute(path: Path) -> ModuleType:
     try:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
-        raise InputError(f"{_where(error, path)}: {type(error).__name__}: {error}") from error
+        raise InputError(f"{_where(error, path)}: {type(error).__name__}: {_what(error)}") from error
     return module
 
 
@@ -81,6 +81,13 @@ def _where(error: BaseException, path: Path) -> str:
         return f"{error.filename}, line {error.lineno}"
     here = [f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename) == path.resolve()]
     return f"{path}, line {here[-1].lineno}" if here else str(path)
+
+
+def _what(error: BaseException) -> str:
+    """What an error says; one of the syntax shows the line instead of saying once more where it is."""
+    if isinstance(error, SyntaxError) and error.text:
+        return f"{error.msg}: {error.text.strip()}"
+    return str(error)
 
 
 def get(module: ModuleType, name: str, place: str) -> Any:

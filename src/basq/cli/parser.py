@@ -1,6 +1,10 @@
 """The commands and their options. Nothing heavy is imported here: ``basq --help`` answers at once."""
 
 import argparse
+import difflib
+import math
+import re
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +63,18 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
+def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
+    """Read the arguments; those that a command does not know are its own affair, with a guess at what was meant."""
+    options, unknown = build_parser().parse_known_args(argv)
+    if unknown:
+        parser: argparse.ArgumentParser = options.command_parser
+        known = re.findall(r"--[a-z-]+", parser.format_usage())
+        near = [match for text in unknown for match in difflib.get_close_matches(text.partition("=")[0], known, n=1)]
+        hint = f"; did you mean {', '.join(near)}?" if near else ""
+        parser.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
+    return options
+
+
 class _Version(argparse.Action):
     def __init__(self, **options: Any) -> None:
         super().__init__(nargs=0, help="show the version", **options)
@@ -82,7 +98,7 @@ def _command(
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--debug", action="store_true", default=argparse.SUPPRESS, help="show tracebacks")
-    parser.set_defaults(command_at=at)
+    parser.set_defaults(command_at=at, command_parser=parser)
     return parser
 
 
@@ -95,7 +111,7 @@ def _add_demo(commands: Commands) -> None:
     demo.add_argument("problem", nargs="?", choices=DEMOS, default="mixture", help="which (%(default)s)")
     demo.add_argument("--output", type=Path, default=Path("basq-demo.png"), help="picture to write (%(default)s)")
     demo.add_argument("--report", type=Path, default=Path("basq-demo.html"), help="page to write (%(default)s)")
-    demo.add_argument("--seed", type=_seed, default=1, help="random seed (%(default)s)")
+    demo.add_argument("--seed", type=_whole(0), default=1, help="random seed (%(default)s)")
 
 
 def _add_run(commands: Commands) -> None:
@@ -110,7 +126,7 @@ def _add_run(commands: Commands) -> None:
     run.add_argument("--store", type=Path, help="SQLite file of the run (file.sqlite or file-name.sqlite, here)")
     _add_budget(run, default=True)
     run.add_argument("--batch-size", type=int, default=16, metavar="N", help="points a batch (%(default)s)")
-    run.add_argument("--seed", type=_seed, help="random seed; the same seed gives the same run")
+    run.add_argument("--seed", type=_whole(0), help="random seed; the same seed gives the same run")
     run.add_argument("--method", choices=("auto", "paper"), default="auto", help="inference method (%(default)s)")
     run.add_argument("--on-error", choices=("record", "zero", "raise"), default="record",
                      help="a failed call means: nothing known, zero likelihood, stop (%(default)s)")  # fmt: skip
@@ -147,13 +163,13 @@ def _add_compare(commands: Commands) -> None:
     compare.add_argument("--store", type=Path, metavar="FOLDER", default=Path("compare"),
                          help="where the runs of models are kept (%(default)s)")  # fmt: skip
     compare.add_argument("--max-evals", type=int, metavar="N", help="most calls of all models (50 (d + 2) each)")
-    compare.add_argument("--max-time", type=float, metavar="SECONDS", help="most seconds")
+    compare.add_argument("--max-time", type=_seconds, metavar="SECONDS", help="most seconds")
     compare.add_argument("--dprob", type=float, default=0.05, help="target error of the probabilities (%(default)s)")
     compare.add_argument("--batch-size", type=int, metavar="N", help="points a batch (16)")
-    compare.add_argument("--pool", type=int, metavar="N", help="worker processes (calls run in this one)")
-    compare.add_argument("--timeout", type=float, metavar="SECONDS", help="most seconds of a call")
-    compare.add_argument("--retries", type=int, metavar="N", help="how often a failed call is tried again (0)")
-    compare.add_argument("--seed", type=_seed, help="random seed")
+    compare.add_argument("--pool", type=_whole(1), metavar="N", help="worker processes (calls run in this one)")
+    compare.add_argument("--timeout", type=_seconds, metavar="SECONDS", help="most seconds of a call")
+    compare.add_argument("--retries", type=_whole(0), metavar="N", help="how often a failed call is tried again (0)")
+    compare.add_argument("--seed", type=_whole(0), help="random seed")
     compare.add_argument("--no-progress", action="store_true", help="no progress bar")
 
 
@@ -163,15 +179,15 @@ def _add_budget(parser: argparse.ArgumentParser, *, default: bool) -> None:
     parser.add_argument(
         "--dlogz", type=float, default=0.1 if default else None, help=f"target error of log Z{' (0.1)' * default}"
     )
-    parser.add_argument("--max-time", type=float, metavar="SECONDS", help="most seconds, looked at between batches")
+    parser.add_argument("--max-time", type=_seconds, metavar="SECONDS", help="most seconds, looked at between batches")
 
 
 def _add_calls(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--pool", type=int, metavar="N", help="worker processes (calls run in this one)")
+    parser.add_argument("--pool", type=_whole(1), metavar="N", help="worker processes (calls run in this one)")
     parser.add_argument("--asynchronous", action="store_true", default=None,
                         help="give a free worker its next point at once")  # fmt: skip
-    parser.add_argument("--timeout", type=float, metavar="SECONDS", help="most seconds of a call")
-    parser.add_argument("--retries", type=int, metavar="N", help="how often a failed call is tried again (0)")
+    parser.add_argument("--timeout", type=_seconds, metavar="SECONDS", help="most seconds of a call")
+    parser.add_argument("--retries", type=_whole(0), metavar="N", help="how often a failed call is tried again (0)")
     parser.add_argument("--report", type=Path, metavar="FILE", help="HTML page to write at the end")
     parser.add_argument("--no-progress", action="store_true", help="no progress bar")
 
@@ -202,7 +218,7 @@ def _add_ask_and_tell(commands: Commands) -> None:
     )  # fmt: skip
     new.add_argument("store", type=Path, help="SQLite file to make")
     new.add_argument("prior", help="where the prior is, such as model.py:prior")
-    new.add_argument("--seed", type=_seed, help="random seed")
+    new.add_argument("--seed", type=_whole(0), help="random seed")
     new.add_argument("--batch-size", type=int, default=16, metavar="N", help="points a batch (%(default)s)")
     new.add_argument("--max-evals", type=int, metavar="N", help="most calls (50 (d + 2))")
     new.add_argument("--dlogz", type=float, default=0.1, help="target error of log Z (%(default)s)")
@@ -225,8 +241,26 @@ def _add_ask_and_tell(commands: Commands) -> None:
     )
 
 
-def _seed(text: str) -> int:
-    seed = int(text)
-    if seed < 0:
-        raise argparse.ArgumentTypeError(f"{seed} is negative; give 0 or more")
-    return seed
+def _whole(least: int) -> Callable[[str], int]:
+    """Read a whole number, at least so large: refused here, before anything is written into a store."""
+
+    def read(text: str) -> int:
+        try:
+            number = int(text)
+        except ValueError:
+            number = least - 1
+        if number < least:
+            raise argparse.ArgumentTypeError(f"{text}: give a whole number, {least} or more")
+        return number
+
+    return read
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0.0 < seconds < math.inf:
+        raise argparse.ArgumentTypeError(f"{text}: give a positive number of seconds")
+    return seconds

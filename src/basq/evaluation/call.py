@@ -156,7 +156,7 @@ def _column(values: Any, x: FloatArray) -> FloatArray:
         out = out[:, 0]
     if out.shape != (len(x),):
         raise EvaluationError(
-            f"log_likelihood (vectorized=True) was given {len(x)} points and returned shape {out.shape}; "
+            f"log_likelihood (vectorized) was given {len(x)} points and returned shape {out.shape}; "
             f"it must return shape ({len(x)},)."
         )
     return out
@@ -189,7 +189,7 @@ def _as_float(value: Any, x: FloatArray) -> float:
     if array.size != 1:
         raise EvaluationError(
             f"log_likelihood returned shape {array.shape} at x = {x.tolist()}; it must return one number "
-            "(or set vectorized=True)."
+            "(or set vectorized=True, on the command line --vectorized)."
         )
     return _checked(float(array.reshape(())), x)
 

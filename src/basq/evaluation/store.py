@@ -11,7 +11,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -247,6 +247,18 @@ class Store:
             self._driving = False
             lock.close()
 
+    @property
+    def driven(self) -> bool:
+        """Whether somebody is `driving`."""
+        if self._lock_path is None or self._driving:
+            return self._driving
+        try:
+            with closing(sqlite3.connect(f"{Path(self._lock_path).as_uri()}?mode=ro", uri=True, timeout=0.0)) as lock:
+                lock.execute("SELECT 1 FROM sqlite_master")
+        except sqlite3.OperationalError as error:
+            return error.sqlite_errorcode == sqlite3.SQLITE_BUSY  # otherwise there is no lock
+        return False
+
     # --- what does not change during a run ----------------------------------------------------------------------------
 
     def get(self, key: str) -> Any:
@@ -304,6 +316,13 @@ class Store:
                 "WHERE id = ? AND state = 'pending'",
                 rows,
             )
+
+    def begin_again(self) -> None:
+        """Forget what was learned, and make calls that have failed pending again; why they failed stays on record."""
+        with self.transaction():
+            self._connection.execute("UPDATE calls SET state = 'pending' WHERE state = 'failed'")
+            self._connection.execute("UPDATE calls SET step = NULL")
+            self._connection.execute("DELETE FROM steps")
 
     def pending(self) -> Calls:
         """Calls that have no outcome yet."""
