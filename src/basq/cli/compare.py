@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from basq.cli.model import Model
+from basq.cli.output import check_output
 from basq.cli.parser import DONE, INTERRUPTED, NOT_CONVERGED
 from basq.errors import InputError
 from basq.rivals import compare as compare_models
@@ -17,6 +18,8 @@ def compare(options: Any) -> int:
         raise InputError("compare: two models have the same name; give others, such as a=first/run.sqlite.")
     given = {key: value for key in ("batch_size", "timeout", "retries") if (value := getattr(options, key)) is not None}
     runs = any(not isinstance(model, Path) for model in models.values())
+    if options.output is not None:
+        check_output(options.output)
     found = compare_models(
         models, prior_odds=_odds(options.odds, tuple(models)), max_evals=options.max_evals, max_time=options.max_time,
         dprob=options.dprob, pool=options.pool, store=options.store if runs else None, seed=options.seed,
