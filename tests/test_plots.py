@@ -191,6 +191,19 @@ def test_run_plots(name, request):
     assert low < result.log_evidence < high
 
 
+def test_audits_stand_under_their_batches_where_calls_failed():
+    def sometimes(x):
+        return None if x[0] > 1.0 else -0.5 * float(x @ x) / 0.1
+
+    some = infer(sometimes, {"a": (-2, 2), "b": (-2, 2)}, max_evals=64, dlogz=0.0)
+    assert some.failures
+    _, ratio, rms = some.plot_run().axes
+    after = [r.n_evals for r in some.history[1:]]
+    for axis in (ratio, rms):
+        (marks,) = (line for line in axis.get_lines() if line.get_marker() in ("s", "D"))
+        assert list(marks.get_xdata()) == after
+
+
 def test_a_run_plot_of_a_run_that_found_nothing():
     nothing = infer(lambda x: -np.inf, {"a": (0, 1)}, batch_size=4, max_evals=20)
     figure = nothing.plot_run()

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 
 from basq.errors import InputError
 from basq.plots import plot_calibration, plot_corner, plot_run, plot_slices, plot_time
+from basq.plots.audits import audited
 from basq.plots.corner import READABLE
 from basq.plots.run import duration
 from basq.version import __version__
@@ -157,16 +158,16 @@ def _audits(result: "Result") -> str:
     if not result.audits:
         return "<p>Audits come with the default method, from its second batch on; this run has none.</p>"
     rows = [
-        [str(a.n_evals), str(a.n_inside), *(_short(v) for v in (np.sqrt(a.z2), a.rms, a.log_ratio)),
+        [str(n), str(a.n_inside), *(_short(v) for v in (np.sqrt(a.z2), a.rms, a.log_ratio)),
          "yes" if a.surprise else "no"]
-        for a in result.audits
+        for n, a in audited(result)
     ]  # fmt: skip
     words = (
         "<p>Every batch is predicted before it is evaluated. A calibrated surrogate has residuals of one standard "
         "deviation (rms z = 1); larger ones widen the error of log Z, smaller ones leave it as it is. A surprise is a "
         "point far above its prediction: something that was not known.</p>"
     )
-    head = ["calls before", "points inside", "rms z", "rms (nats)", "log true/predicted", "surprise"]
+    head = ["calls with the batch", "points inside", "rms z", "rms (nats)", "log true/predicted", "surprise"]
     alt = "Histogram and quantiles of the standardised residuals of the batches, against the standard normal."
     picture = _picture(lambda: plot_calibration(result), alt)
     return f"{words}{picture}<details><summary>Table of {len(rows)} audits</summary>{_table(head, rows)}</details>"
