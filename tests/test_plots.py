@@ -256,6 +256,20 @@ def test_slices_show_the_likelihood(one):
     np.testing.assert_allclose(y[inside], -0.5 * (t[inside] / 0.5) ** 2, atol=0.05)
 
 
+class Unsure:
+    """A surrogate to which a parameter makes no difference, as far as it knows."""
+
+    def band(self, u):
+        return np.stack([np.full(len(u), level) for level in (-3.0, 0.0, 3.0)])
+
+
+def test_the_band_of_a_parameter_without_influence_has_edges(one):
+    axis = replace(one, surrogate=Unsure()).plot_slices().axes[0]
+    low, high = axis.get_ylim()
+    assert -6.0 < low < -3.0
+    assert 3.0 < high < 6.0
+
+
 def test_slices_survive_pickling_and_say_what_is_wrong(units):
     again = pickle.loads(pickle.dumps(units))
     before, after = (r.plot_slices(names="rate").axes[0].lines[0].get_ydata() for r in (units, again))
