@@ -15,11 +15,17 @@ QUANTILES = (0.025, 0.5, 0.975)
 COLUMNS = ("mean", "sd", "2.5%", "50%", "97.5%")
 MAX_PLACES, MAX_PLAIN = 6, 1e7
 """Decimal places, and size, from which numbers are written with exponents."""
+UNSURE = "Not converged: the posterior below may be far off."
+"""Stands above a table that has not passed the tests."""
 BLUE, ORANGE = "#0072B2", "#D55E00"
 
 
 def shown(values: Sequence[float], error: float) -> list[str]:
     """Write numbers of one row, down to the second significant digit of an error."""
+    return [text.removeprefix("-") if float(text) == 0.0 else text for text in _rounded(values, error)]
+
+
+def _rounded(values: Sequence[float], error: float) -> list[str]:
     known = [v for v in values if math.isfinite(v)]
     if not (known and math.isfinite(error) and error > 0.0):
         return [f"{v:.5g}" for v in values]
@@ -43,6 +49,11 @@ def with_error(value: float, error: float) -> str:
     return " ± ".join(shown([value, error], error))
 
 
+def counted(n: int, one: str, many: str | None = None) -> str:
+    """Write a number of things: 1 call, 2 calls."""
+    return f"{n} {one if n == 1 else many or one + 's'}"
+
+
 @dataclass(frozen=True)
 class Row:
     """One parameter's posterior in numbers: the median, and low and high, which hold 95 % between them."""
@@ -62,7 +73,7 @@ class Row:
         return shown(numbers, min((w for w in widths if w > 0.0), default=0.0))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Summary:
     """Mean, standard deviation and quantiles of every parameter: to print, or as numbers.
 
@@ -109,7 +120,7 @@ class Summary:
         )
         return frame
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         if not self.rows:
             return f"no posterior over {', '.join(self.names)}"
         table = [["parameter", *COLUMNS], *([row.parameter, *row.texts()] for row in self.rows)]
