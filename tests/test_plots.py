@@ -154,12 +154,39 @@ def test_points_are_coloured_by_batch_and_failures_marked(units):
         ({"names": ["nothing"]}, "No parameter 'nothing'"),
         ({"names": []}, "name 1 to 10"),
         ({"names": ["rate", "rate"]}, "different ones"),
-        ({"truths": [1.0]}, "one value for each"),
+        ({"truths": [1.0]}, "one number for each"),
+        ({"truths": ["a", "b", "c"]}, "one number for each"),
+        ({"truths": {"rate": "much"}}, "some by name"),
+        ({"truths": {"speed": 1.0}}, "No parameter 'speed'"),
     ],
 )
 def test_wrong_corners(units, options, message):
     with pytest.raises(InputError, match=message):
         units.plot_corner(**options)
+
+
+def test_truths_by_name(units):
+    by_name, by_place = units.plot_corner(truths={"rate": 1.3}), units.plot_corner(truths=[np.nan, np.nan, 1.3])
+    lines = [[tuple(line.get_xdata()) for axis in f.axes for line in axis.get_lines()] for f in (by_name, by_place)]
+    assert lines[0] == lines[1]
+    assert (1.3, 1.3) in lines[0]
+
+
+def test_the_numbers_of_a_title_are_in_the_unit_of_its_axis(units):
+    crossing = basq.Prior({LONG: (9e-14, 1.5e-13), "temperature": (298.0, 299.0), "rate": (0.0, 5.0)})
+    figure = replace(units, prior=crossing).plot_corner(names=LONG)
+    (axis,) = (a for a in figure.axes if a.get_title())
+    assert axis.get_xlabel().endswith("[$10^{-13}$]")
+    assert axis.get_title().startswith("$0.9")
+    assert axis.get_title().endswith(r"\times10^{-13}$")
+
+
+@pytest.mark.parametrize("shown", [(-1.08, 1.08), (0.0, 1.0), (-0.04, 1.04), (2.9e-14, 3.9e-14), (-3.3, 9.1)])
+@pytest.mark.parametrize("n_ticks", [3, 4, 6])
+def test_every_axis_has_two_numbers(shown, n_ticks):
+    axis = Figure().subplots()
+    Unit.of(*shown).apply(axis.xaxis, shown, n_ticks)
+    assert len(axis.get_xticks()) >= 2
 
 
 def test_a_known_density_is_drawn_where_it_is():

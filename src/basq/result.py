@@ -376,7 +376,11 @@ class Result:
         }
 
     def plot_corner(
-        self, *, names: str | Sequence[str] | None = None, truths: ArrayLike | None = None, points: bool = True
+        self,
+        *,
+        names: str | Sequence[str] | None = None,
+        truths: ArrayLike | Mapping[str, float] | None = None,
+        points: bool = True,
     ) -> "Figure":
         """Draw the marginals of one and two parameters, with the evaluated points."""
         from basq.plots import plot_corner
@@ -417,7 +421,7 @@ class Result:
         path: str | os.PathLike[str],
         *,
         title: str | None = None,
-        truths: ArrayLike | None = None,
+        truths: ArrayLike | Mapping[str, float] | None = None,
         truth: float | None = None,
     ) -> None:
         """Write one self-contained HTML page: verdict, posterior, pictures, audits, failures, settings.
@@ -427,8 +431,8 @@ class Result:
         path : path
             Of the file.
         title : str, optional
-        truths : (d,) array, optional
-            Parameters to mark in the corner plot, where known.
+        truths : dict or (d,) array, optional
+            Parameters to mark in the corner plot, where known: by name, or one for each.
         truth : float, optional
             True log-evidence, where known.
         """
