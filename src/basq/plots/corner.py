@@ -229,10 +229,11 @@ def _known(result: "Result", truths: ArrayLike | Mapping[str, float] | None) -> 
     known = np.full(result.prior.n_dim, np.nan)
     if truths is None:
         return known
-    by_name = isinstance(truths, Mapping)
-    dims = result.prior.index(truths) if by_name else list(range(len(known)))
+    dims, values = list(range(len(known))), truths
+    if isinstance(truths, Mapping):
+        dims, values = result.prior.index(truths), list(truths.values())
     try:
-        found = np.asarray(list(truths.values()) if by_name else truths, dtype=float)
+        found = np.asarray(values, dtype=float)
     except (TypeError, ValueError):
         found = np.empty(0)
     if found.shape != (len(dims),) or not dims:

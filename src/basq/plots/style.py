@@ -73,7 +73,7 @@ class Unit:
         return f"{out} [$10^{{{self.exponent}}}$]" if self.exponent else out
 
     def apply(self, axis: "Axis", shown: Sequence[float], n_ticks: int = 4) -> None:
-        """Write an axis's numbers in this unit, at least two, none so near its ends that it touches the next panel's."""
+        """Write an axis's numbers in this unit: two or more, none so near its ends that it touches the next panel's."""
         margin = 0.07 * (shown[1] - shown[0])
         for n in range(n_ticks, n_ticks + 4):
             ticks = MaxNLocator(n, steps=[1, 2, 2.5, 5, 10]).tick_values(*shown)
