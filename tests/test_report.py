@@ -161,6 +161,7 @@ def test_a_run_in_which_every_call_failed(result):
         -np.inf, np.inf, False, message, result.prior, Observations.empty(2), (), None, failures=failed
     )  # fmt: skip
     words = " ".join(Page(page(empty)).words)
+    assert "Why: no call has succeeded yet; 1 failed and 0 are pending." in words
     assert "Every call has failed" in words
     assert "Running" not in words
     assert "Not finished" not in words

@@ -123,9 +123,8 @@ def _verdict(result: "Result", truth: float | None) -> str:
     if known:
         number = f"log Z = {with_error(result.log_evidence, result.log_evidence_std)}".replace("-", "−")
     start, _, rest = result.message.partition(": ")
-    ended = start not in UNENDED
-    why = rest if rest and (start == word or not ended) else result.message
-    lines = [_text(f"Why: {why}" if ended else f"Still open: {why}"), _text(advice)]
+    why = rest if start in (word, *UNENDED) else result.message
+    lines = [_text(f"{'Still open' if word == 'Not finished' else 'Why'}: {why}"), _text(advice)]
     calls = f"{result.n_evals} likelihood values in {counted(result.n_batches, 'batch', 'batches')}"
     if result.failures:
         calls += f", and {counted(result.n_failed, 'failed call', 'failed calls')}"

@@ -19,8 +19,19 @@ MAX_PLACES, MAX_PLAIN = 6, 1e7
 """Decimal places, and size, from which numbers are written with exponents."""
 UNSURE = "Not converged: the posterior below may be far off."
 """Stands above a table that has not passed the tests."""
-SIGNS = {"times": "×", "cdot": "·", "pm": "±", "infty": "∞", "odot": "⊙", "circ": "°", "ell": "ℓ", "hbar": "ℏ"}
-"""TeX commands of names, and what they look like; the Greek letters are known anyway."""
+SIGNS = {
+    "lambda": "λ",
+    "Lambda": "Λ",
+    "times": "×",
+    "cdot": "·",
+    "pm": "±",
+    "infty": "∞",
+    "odot": "⊙",
+    "circ": "°",
+    "ell": "ℓ",
+    "hbar": "ℏ",
+}
+"""TeX commands of names, and what they look like; Unicode knows the other Greek letters by name."""
 BLUE, ORANGE = "#0072B2", "#D55E00"
 
 
@@ -162,7 +173,7 @@ def _html_maths(tex: str) -> str:
 def _letter(command: str) -> str:
     """The character of a TeX command, or its name."""
     kind = "CAPITAL" if command[0].isupper() else "SMALL"
-    letter = command.upper().replace("LAMBDA", "LAMDA").removeprefix("VAR")
+    letter = command.upper().removeprefix("VAR")
     try:
         return unicodedata.lookup(f"GREEK {kind} LETTER {letter}")
     except KeyError:
