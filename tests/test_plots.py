@@ -154,12 +154,39 @@ def test_points_are_coloured_by_batch_and_failures_marked(units):
         ({"names": ["nothing"]}, "No parameter 'nothing'"),
         ({"names": []}, "name 1 to 10"),
         ({"names": ["rate", "rate"]}, "different ones"),
-        ({"truths": [1.0]}, "one value for each"),
+        ({"truths": [1.0]}, "one number for each"),
+        ({"truths": ["a", "b", "c"]}, "one number for each"),
+        ({"truths": {"rate": "much"}}, "some by name"),
+        ({"truths": {"speed": 1.0}}, "No parameter 'speed'"),
     ],
 )
 def test_wrong_corners(units, options, message):
     with pytest.raises(InputError, match=message):
         units.plot_corner(**options)
+
+
+def test_truths_by_name(units):
+    by_name, by_place = units.plot_corner(truths={"rate": 1.3}), units.plot_corner(truths=[np.nan, np.nan, 1.3])
+    lines = [[tuple(line.get_xdata()) for axis in f.axes for line in axis.get_lines()] for f in (by_name, by_place)]
+    assert lines[0] == lines[1]
+    assert (1.3, 1.3) in lines[0]
+
+
+def test_the_numbers_of_a_title_are_in_the_unit_of_its_axis(units):
+    crossing = basq.Prior({LONG: (9e-14, 1.5e-13), "temperature": (298.0, 299.0), "rate": (0.0, 5.0)})
+    figure = replace(units, prior=crossing).plot_corner(names=LONG)
+    (axis,) = (a for a in figure.axes if a.get_title())
+    assert axis.get_xlabel().endswith("[$10^{-13}$]")
+    assert axis.get_title().startswith("$0.9")
+    assert axis.get_title().endswith(r"\times10^{-13}$")
+
+
+@pytest.mark.parametrize("shown", [(-1.08, 1.08), (0.0, 1.0), (-0.04, 1.04), (2.9e-14, 3.9e-14), (-3.3, 9.1)])
+@pytest.mark.parametrize("n_ticks", [3, 4, 6])
+def test_every_axis_has_two_numbers(shown, n_ticks):
+    axis = Figure().subplots()
+    Unit.of(*shown).apply(axis.xaxis, shown, n_ticks)
+    assert len(axis.get_xticks()) >= 2
 
 
 def test_a_known_density_is_drawn_where_it_is():
@@ -189,6 +216,19 @@ def test_run_plots(name, request):
     assert ("converged" in legend) == result.converged
     low, high = figure.axes[0].get_ylim()
     assert low < result.log_evidence < high
+
+
+def test_audits_stand_under_their_batches_where_calls_failed():
+    def sometimes(x):
+        return None if x[0] > 1.0 else -0.5 * float(x @ x) / 0.1
+
+    some = infer(sometimes, {"a": (-2, 2), "b": (-2, 2)}, max_evals=64, dlogz=0.0)
+    assert some.failures
+    _, ratio, rms = some.plot_run().axes
+    after = [r.n_evals for r in some.history[1:]]
+    for axis in (ratio, rms):
+        (marks,) = (line for line in axis.get_lines() if line.get_marker() in ("s", "D"))
+        assert list(marks.get_xdata()) == after
 
 
 def test_a_run_plot_of_a_run_that_found_nothing():
@@ -241,6 +281,20 @@ def test_slices_show_the_likelihood(one):
     t, y = axis.lines[0].get_data()
     inside = t < 1.0
     np.testing.assert_allclose(y[inside], -0.5 * (t[inside] / 0.5) ** 2, atol=0.05)
+
+
+class Unsure:
+    """A surrogate to which a parameter makes no difference, as far as it knows."""
+
+    def band(self, u):
+        return np.stack([np.full(len(u), level) for level in (-3.0, 0.0, 3.0)])
+
+
+def test_the_band_of_a_parameter_without_influence_has_edges(one):
+    axis = replace(one, surrogate=Unsure()).plot_slices().axes[0]
+    low, high = axis.get_ylim()
+    assert -6.0 < low < -3.0
+    assert 3.0 < high < 6.0
 
 
 def test_slices_survive_pickling_and_say_what_is_wrong(units):

@@ -10,9 +10,11 @@ import pytest
 
 import basq
 import browser
+from basq.errors import InputError
 from basq.observations import Observations
 from basq.report import BIBTEX, CITATION, page
 from basq.result import Failure, Result
+from basq.tables import html_name
 
 EVIL = "<script>alert('&\"')</script>"
 
@@ -69,7 +71,7 @@ class Page(HTMLParser):
 def test_the_page_is_whole_and_says_what_came_out(text, result):
     found = Page(text)
     words = " ".join(found.words)
-    assert f"{result.log_evidence_std:.3f}" in words
+    assert str(result).splitlines()[0].partition("   ")[0].replace("-", "−") in words
     assert result.message.split(": ", 1)[1][1:] in words
     for heading in ("Posterior", "How the run went", "Audits", "Where the time went", "Failed calls", "Settings"):
         assert heading in words
@@ -120,7 +122,8 @@ def test_failures_are_listed_up_to_a_limit(result):
     text = page(replace(result, failures=many))
     assert "reason 49" in text
     assert "reason 50" not in text
-    assert "10 more are in the store" in text
+    assert "10 more calls are in the store" in text
+    assert "10 more reasons are in the store" in text
     assert "Traceback: here" in text
 
 
@@ -147,6 +150,72 @@ def test_a_result_without_a_single_value(result):
     words = " ".join(Page(page(empty)).words)
     assert "Not finished" in words
     assert "no evidence yet" in words.lower()
+    assert "Still open: no call has succeeded yet." in words
+    assert "there are no numbers yet" in words
+
+
+def test_a_run_in_which_every_call_failed(result):
+    message = "Running: no call has succeeded yet; 1 failed and 0 are pending."
+    failed = (Failure(0, np.array([0.1, 0.2]), "it raised", None, 1),)
+    empty = Result(
+        -np.inf, np.inf, False, message, result.prior, Observations.empty(2), (), None, failures=failed
+    )  # fmt: skip
+    words = " ".join(Page(page(empty)).words)
+    assert "Why: no call has succeeded yet; 1 failed and 0 are pending." in words
+    assert "Every call has failed" in words
+    assert "Running" not in words
+    assert "Not finished" not in words
+    assert "will change" not in words
+
+
+@pytest.mark.parametrize("start", ["Running", "Interrupted"])
+def test_a_run_that_goes_on_or_was_stopped(result, start):
+    words = " ".join(Page(page(replace(result, converged=False, message=f"{start}: log Z moved."))).words)
+    assert "Not finished" in words
+    assert "Still open: log Z moved." in words
+    assert "not finished when this page was made" in words
+    assert start not in words
+    assert "the posterior below may be far off" in words
+
+
+def test_the_table_has_the_numbers_of_the_summary(result, text):
+    words = Page(text).words
+    for row in result.summary():
+        assert all(number.replace("-", "−") in words for number in row.texts())
+
+
+def test_equal_reasons_are_counted_and_inputs_are_short(result):
+    x = [np.array([0.123456789012345 * i, 0.5]) for i in range(1, 21)]
+    many = tuple(
+        Failure(i, at, f"log_likelihood raised ValueError: step {at[0]} at x = {at.tolist()}.", None, 1)
+        for i, at in enumerate(x)
+    )
+    words = Page(page(replace(result, failures=many))).words
+    assert "log_likelihood raised ValueError: step 0.123457." in words
+    assert "0, 1, 2, 3, 4, 5, 6, 7, …" in words
+    assert not any("0.1234567" in word for word in words)
+
+
+def test_tex_names_are_readable():
+    assert html_name(r"$D_{s,n}$ [m$^2$/s]") == "D<sub>s,n</sub> [m<sup>2</sup>/s]"
+    assert html_name(r"$\alpha_\mathrm{bg}$") == "α<sub>bg</sub>"
+    assert html_name(r"$\Omega_\Lambda$, $a_<^{-1}$") == "Ω<sub>Λ</sub>, a<sub>&lt;</sub><sup>-1</sup>"
+    assert html_name("a_b & 5 $") == "a_b &amp; 5 $"
+    for wild in ("$a^_b$", "$_{}^{}$", "$x_{a^{b}}$", "$\\$", f"$_{EVIL}$"):
+        Page(f"<p>{html_name(wild)}</p>")
+        assert "<script" not in html_name(wild)
+
+
+def test_an_estimated_noise_is_a_setting(result):
+    assert "sd 0.43 (estimated)" in page(replace(result, noise=0.4321))
+
+
+def test_a_place_where_nothing_can_be_written_is_refused_before_anything_is_drawn(result, tmp_path, monkeypatch):
+    monkeypatch.setattr("basq.report.page", lambda *_, **__: pytest.fail("it draws"))
+    with pytest.raises(InputError, match="no directory"):
+        result.report(tmp_path / "missing" / "a.html")
+    with pytest.raises(InputError, match="this is a directory"):
+        result.report(tmp_path)
 
 
 def test_a_coupled_transform_has_no_slices_and_the_page_says_so():

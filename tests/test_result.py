@@ -280,6 +280,40 @@ def test_text_of_a_result(separable):
     assert "rate, phase" in repr(separable)
 
 
+def test_a_result_that_is_not_sure_says_so_above_its_table(separable):
+    warning = "Not converged: the posterior below may be far off."
+    assert not separable.converged
+    assert f"{warning}\nparameter" in str(separable)
+    assert warning in separable._repr_html_()
+    sure = replace(separable, converged=True)
+    assert warning not in str(sure) + sure._repr_html_()
+    nothing = replace(separable, standard_posterior=None)
+    assert warning not in str(nothing) + nothing._repr_html_()
+
+
+def test_one_batch_is_not_batches(separable):
+    assert "in 1 batch," in repr(replace(separable, history=separable.history[:1]))
+
+
+def test_the_representation_of_a_summary_is_the_table(separable):
+    assert repr(separable.summary()) == str(separable.summary())
+
+
+def test_an_estimated_noise_is_shown(separable):
+    rng = np.random.default_rng(0)
+
+    def noisy(x):
+        return -0.5 * float(x @ x) / 0.1 + 0.4 * rng.standard_normal(), None
+
+    result = basq.infer(noisy, {"a": (-1, 1), "b": (-1, 1)}, max_evals=96, dlogz=0.0, seed=0, progress=False)
+    assert 0.2 < result.noise < 0.8
+    line = f"Noise of the values: sd {result.noise:.2f} (estimated)"
+    assert line in str(result)
+    assert line in result._repr_html_()
+    assert separable.noise is None
+    assert "Noise of" not in str(separable)
+
+
 def test_html_of_a_result_is_small_well_formed_and_has_no_colours_of_its_own_for_text(separable):
     html = separable._repr_html_()
     text = "".join(ElementTree.fromstring(f"<body>{html.replace('&ensp;', ' ')}</body>").itertext())
@@ -305,7 +339,7 @@ def test_html_escapes_what_users_wrote():
     )
     html = result._repr_html_()
     ElementTree.fromstring(f"<body>{html.replace('&ensp;', ' ')}</body>")
-    assert "1 more calls failed" in html
+    assert "1 more call failed" in html
     assert "&lt;b&gt;&amp; more" in html
     assert "&lt;i&gt;" in html
 
@@ -324,6 +358,7 @@ def test_html_escapes_what_users_wrote():
         (float("-inf"), float("inf"), "-inf ± inf"),
         (float("nan"), 0.1, "nan ± 0.10"),
         (2.0 / 3.0, 0.0, "0.66667 ± 0"),
+        (-0.04, 1.0, "0.0 ± 1.0"),
     ],
 )
 def test_as_many_digits_as_the_error_allows(value, error, text):

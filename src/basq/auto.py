@@ -167,6 +167,11 @@ class AutoFit:
         return float(np.hypot(self.trail[-1][1], self.unseen))
 
     @property
+    def noise(self) -> float | None:
+        """Estimated standard deviation of the values whose noise is not known, of the cell with the most evidence."""
+        return self.cells[int(np.argmax(self.total.shares))].model.noise
+
+    @property
     def unseen(self) -> float:
         """Standard deviation of log Z for modes not found yet."""
         return unseen(len(self.cells), int(self.observations.explores.sum()))

@@ -31,7 +31,8 @@ class Audit:
     Attributes
     ----------
     n_evals : int
-        Calls before the batch.
+        Likelihood values before the batch: what it was predicted with. Failed calls are not among them; the history
+        (``Record.n_evals``) counts them.
     n_inside : int
         Points of the batch that matter to the posterior, by prediction or in truth.
     z2 : float
@@ -67,7 +68,7 @@ def audit(cells: Sequence[Cell], shares: FloatArray, measure: Measure, n_before:
     measure : Measure
         The prior.
     n_before : int
-        Calls before the batch.
+        Likelihood values before the batch.
     new : Observations
         The batch.
     """

@@ -5,29 +5,40 @@ import html
 import io
 import os
 import platform
-from collections.abc import Callable, Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from basq.errors import InputError
 from basq.plots import plot_calibration, plot_corner, plot_run, plot_slices, plot_time
+from basq.plots.audits import audited
 from basq.plots.corner import READABLE
 from basq.plots.run import duration
+from basq.tables import UNSURE, counted, html_name, shown, with_error
 from basq.version import __version__
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from basq.observations import Failure
     from basq.result import Result
 
+Truths: TypeAlias = ArrayLike | Mapping[str, float] | None
+
 MOST_FAILURES = 50
-"""Failed calls that are shown one by one."""
+"""Failed calls that are shown one by one, and reasons."""
+FRACTION = re.compile(r"-?\d+\.\d+(?:e[+-]?\d+)?")
+MOST_IDS = 8
+"""Failed calls that are named with a reason."""
+UNENDED = ("Running", "Interrupted")
+"""How the message of a run starts whose stopping rule has not spoken."""
 MOST_PIXELS = 1700
 """Width of a picture."""
 
@@ -52,16 +63,28 @@ def write_report(
     path: str | os.PathLike[str],
     *,
     title: str | None = None,
-    truths: ArrayLike | None = None,
+    truths: Truths = None,
     truth: float | None = None,
 ) -> None:
     """Write the page; arguments as in ``Result.report``."""
-    Path(path).write_text(page(result, title=title, truths=truths, truth=truth), encoding="utf-8")
+    target = _writable(Path(path))
+    target.write_text(page(result, title=title, truths=truths, truth=truth), encoding="utf-8")
 
 
-def page(
-    result: "Result", *, title: str | None = None, truths: ArrayLike | None = None, truth: float | None = None
-) -> str:
+def _writable(path: Path) -> Path:
+    """The path, if a file can be written there: better known before the pictures are drawn than after."""
+    if not path.parent.is_dir():
+        raise InputError(
+            f"report({str(path)!r}): there is no directory {str(path.parent)!r}; make it, or name another."
+        )
+    if path.is_dir():
+        raise InputError(f"report({str(path)!r}): this is a directory; give the name of a file, such as 'run.html'.")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise InputError(f"report({str(path)!r}): this file may not be written; name one that may.")
+    return path
+
+
+def page(result: "Result", *, title: str | None = None, truths: Truths = None, truth: float | None = None) -> str:
     """The page as text."""
     store = result.settings.get("store")
     name = title or (Path(store).stem if store else "basq run")
@@ -83,7 +106,7 @@ def page(
         f'<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f'<meta name="color-scheme" content="light dark">\n<link rel="icon" href="data:,">\n'
         f"<title>{_text(name)}: evidence and posterior</title>\n<style>\n{style}</style>\n</head>\n<body>\n"
-        f"<header><h1>{_text(name)}</h1><p>{_text(', '.join(result.names))}</p></header>\n<main>\n"
+        f"<header><h1>{_text(name)}</h1><p>{', '.join(map(html_name, result.names))}</p></header>\n<main>\n"
         + "\n".join(s for s in sections if s)
         + f"\n</main>\n<footer><p>{_text(made)}</p></footer>\n</body>\n</html>\n"
     )
@@ -95,16 +118,18 @@ def page(
 def _verdict(result: "Result", truth: float | None) -> str:
     """What came out, and whether to believe it, in words."""
     kind, word, advice = _status(result)
-    number = f"log Z = {result.log_evidence:.3f} ± {result.log_evidence_std:.3f}".replace("-", "−")
-    if not np.isfinite(result.log_evidence):
-        number = "No evidence yet"
-    why = result.message.removeprefix(f"{word}: ")
-    lines = [_text(f"Why: {why}"), _text(advice)]
-    calls = f"{result.n_evals} likelihood values in {_plural(result.n_batches, 'batch', 'batches')}"
+    known = bool(np.isfinite(result.log_evidence))
+    number = "No evidence yet"
+    if known:
+        number = f"log Z = {with_error(result.log_evidence, result.log_evidence_std)}".replace("-", "−")
+    start, _, rest = result.message.partition(": ")
+    why = rest if start in (word, *UNENDED) else result.message
+    lines = [_text(f"{'Still open' if word == 'Not finished' else 'Why'}: {why}"), _text(advice)]
+    calls = f"{result.n_evals} likelihood values in {counted(result.n_batches, 'batch', 'batches')}"
     if result.failures:
-        calls += f", and {_plural(result.n_failed, 'failed call', 'failed calls')}"
+        calls += f", and {counted(result.n_failed, 'failed call', 'failed calls')}"
     if result.settings.get("pending"):
-        calls += f"; {_plural(result.settings['pending'], 'call', 'calls')} under way or left"
+        calls += f"; {counted(result.settings['pending'], 'call', 'calls')} under way or left"
     lines.append(_text(f"{calls}."))
     if truth is not None and np.isfinite(result.log_evidence):
         off = result.log_evidence - truth
@@ -124,21 +149,28 @@ def _status(result: "Result") -> tuple[str, str, str]:
         return "good", "Converged", f"{error}, calibrated by how well each batch was predicted before it was evaluated."
     if result.converged:
         return "fair", "Converged", f"{error} as the surrogate itself sees it; this method has no audits that test it."
-    if result.message.startswith(("Running", "Interrupted")):
-        return "open", "Not finished", "The numbers below are those of the calls so far, and will change."
+    if not result.n_evals and result.failures and not result.settings.get("pending"):
+        return "poor", "No value", "Every call has failed: see the failed calls below, and correct the cause."
+    known = np.isfinite(result.log_evidence)
+    if result.message.startswith(UNENDED):
+        now = "the numbers are those of the calls so far" if known else "there are no numbers yet"
+        return "open", "Not finished", f"The run was not finished when this page was made: {now}."
+    if not known:
+        return (
+            "poor",
+            "Not converged",
+            "There is no evidence and no posterior: allow more calls, or see the reason above.",
+        )
     return "poor", "Not converged", "Do not rely on these numbers yet: allow more calls, or see the reason above."
 
 
-def _posterior(result: "Result", truths: ArrayLike | None) -> str:
+def _posterior(result: "Result", truths: Truths) -> str:
     if result.standard_posterior is None:
         return "<p>There is no posterior; the verdict above says why.</p>"
-    rows = []
-    sds = np.sqrt(np.diag(result.cov))
-    for name, mean, sd in zip(result.names, result.mean, sds, strict=True):
-        quantiles = result.marginal(name).ppf([0.025, 0.5, 0.975])
-        digits = 5 if not sd > 0.0 or mean == 0.0 else int(np.clip(np.log10(abs(mean) / sd) + 4.0, 5, 12))
-        rows.append([name, f"{mean:.{digits}g}", f"{sd:.3g}", *(f"{v:.{digits}g}" for v in quantiles)])
+    rows = [[Html(html_name(row.parameter)), *row.texts()] for row in result.summary()]
     table = _table(["parameter", "mean", "sd", "2.5 %", "median", "97.5 %"], rows)
+    if not result.converged:
+        table = f'<p class="unsure">{_text(UNSURE)}</p>{table}'
     names = result.names[:READABLE]
     more = len(result.names) - len(names)
     note = f"<p>The picture shows the first {READABLE} parameters; {more} more are in the table.</p>" if more else ""
@@ -157,16 +189,16 @@ def _audits(result: "Result") -> str:
     if not result.audits:
         return "<p>Audits come with the default method, from its second batch on; this run has none.</p>"
     rows = [
-        [str(a.n_evals), str(a.n_inside), *(_short(v) for v in (np.sqrt(a.z2), a.rms, a.log_ratio)),
+        [str(n), str(a.n_inside), *(_short(v) for v in (np.sqrt(a.z2), a.rms, a.log_ratio)),
          "yes" if a.surprise else "no"]
-        for a in result.audits
+        for n, a in audited(result)
     ]  # fmt: skip
     words = (
         "<p>Every batch is predicted before it is evaluated. A calibrated surrogate has residuals of one standard "
         "deviation (rms z = 1); larger ones widen the error of log Z, smaller ones leave it as it is. A surprise is a "
         "point far above its prediction: something that was not known.</p>"
     )
-    head = ["calls before", "points inside", "rms z", "rms (nats)", "log true/predicted", "surprise"]
+    head = ["calls with the batch", "points inside", "rms z", "rms (nats)", "log true/predicted", "surprise"]
     alt = "Histogram and quantiles of the standardised residuals of the batches, against the standard normal."
     picture = _picture(lambda: plot_calibration(result), alt)
     return f"{words}{picture}<details><summary>Table of {len(rows)} audits</summary>{_table(head, rows)}</details>"
@@ -184,15 +216,37 @@ def _time(result: "Result") -> str:
 
 
 def _failures(result: "Result") -> str:
-    rows = []
-    for failure in result.failures[:MOST_FAILURES]:
-        where = ", ".join(f"{n} = {v:.6g}" for n, v in zip(result.names, failure.x, strict=True))
-        rows.append([str(failure.id), where, failure.error, str(failure.attempts)])
-    rest = result.n_failed - len(rows)
-    note = f"<p>{rest} more are in the store.</p>" if rest else ""
+    """The reasons, each with its calls, and where the calls were."""
+    groups: dict[str, list[Failure]] = {}
+    for failure in result.failures:
+        groups.setdefault(FRACTION.sub("#", _reason(failure)), []).append(failure)
+    ordered = sorted(groups.values(), key=len, reverse=True)
+    reasons = []
+    for group in ordered[:MOST_FAILURES]:
+        ids = ", ".join(str(f.id) for f in group[:MOST_IDS])
+        reasons.append([str(len(group)), _reason(group[0]), ids + (", …" if len(group) > MOST_IDS else "")])
+    calls = [
+        [str(f.id), ", ".join(f"{n} = {v:.6g}" for n, v in zip(result.names, f.x, strict=True)), str(f.attempts)]
+        for f in result.failures[:MOST_FAILURES]
+    ]
+    body = _table(["calls", "reason", "which"], reasons, text={1, 2}) + _rest(len(ordered), "reason")
+    inputs = _table(["call", "input", "attempts"], calls, text={1}) + _rest(result.n_failed, "call")
+    body += f"<details><summary>Inputs of the failed calls</summary>{inputs}</details>"
     trace = next((f.traceback for f in reversed(result.failures) if f.traceback), None)
-    details = f"<details><summary>The last traceback</summary><pre>{_text(trace)}</pre></details>" if trace else ""
-    return _table(["call", "input", "reason", "attempts"], rows, text={1, 2}) + note + details
+    return body + (
+        f"<details><summary>The last traceback</summary><pre>{_text(trace)}</pre></details>" if trace else ""
+    )
+
+
+def _reason(failure: "Failure") -> str:
+    """Why a call failed, without its input, which has its own place, and with numbers of six digits."""
+    reason = re.sub(r" at x = \[[^\]]*\]", "", failure.error)
+    return FRACTION.sub(lambda found: f"{float(found[0]):.6g}" if len(found[0]) > 8 else found[0], reason)
+
+
+def _rest(n: int, one: str) -> str:
+    more = n - MOST_FAILURES
+    return f"<p>{counted(more, f'more {one}')} {'is' if more == 1 else 'are'} in the store.</p>" if more > 0 else ""
 
 
 def _settings(result: "Result") -> str:
@@ -208,6 +262,7 @@ def _settings(result: "Result") -> str:
         ("target error (dlogz)", s.get("dlogz")),
         ("failed calls (on_error)", s.get("on_error")),
         ("values given beforehand", s.get("n_given") or None),
+        ("noise of the values", result.noise and f"sd {shown([result.noise], result.noise)[0]} (estimated)"),
         ("time inside likelihood calls", duration(seconds) if seconds else None),
         ("started", _date(s["started"]) if s.get("started") else None),
         ("last call ended", _date(s["last_call"]) if s.get("last_call") else None),
@@ -240,9 +295,15 @@ def _use(result: "Result") -> str:
 # --- HTML -------------------------------------------------------------------------------------------------------------
 
 
+class Html(str):
+    """What is HTML already."""
+
+    __slots__ = ()
+
+
 def _text(value: object) -> str:
     """Anything as text that HTML does not interpret."""
-    return html.escape(str(value))
+    return value if isinstance(value, Html) else html.escape(str(value))
 
 
 def _section(title: str, body: str) -> str:
@@ -275,19 +336,15 @@ def _picture(draw: Callable[[], "Figure"], alt: str) -> str:
     dpi = min(200.0, MOST_PIXELS / width)
     figure.savefig(buffer, dpi=dpi, format="png", metadata={"Software": None})
     data = base64.b64encode(buffer.getvalue()).decode("ascii")
-    shown = round(width * 100)
+    side = round(width * 100)
     return (
-        f'<figure><img alt="{_text(alt)}" width="{shown}" height="{round(height * 100)}" '
+        f'<figure><img alt="{_text(alt)}" width="{side}" height="{round(height * 100)}" '
         f'src="data:image/png;base64,{data}"></figure>'
     )
 
 
 def _short(value: float) -> str:
     return f"{value:.3g}" if np.isfinite(value) else "—"
-
-
-def _plural(n: int, one: str, many: str) -> str:
-    return f"{n} {one if n == 1 else many}"
 
 
 def _date(seconds: float) -> str:

@@ -20,7 +20,7 @@ from basq.observations import Failure, Observations
 from basq.prior import Prior
 from basq.quadrature.sampled import KernelDensity, smooth_1d
 from basq.state import Record, State
-from basq.tables import QUANTILES, Row, Summary, card, with_error
+from basq.tables import QUANTILES, UNSURE, Row, Summary, card, counted, shown, with_error
 from basq.types import FloatArray
 from basq.version import __version__
 
@@ -63,6 +63,9 @@ class Result:
         What is believed about the log-likelihood in standard space.
     settings : mapping
         How the run was made, as its store has it: method, seed, budget, versions, dates.
+    noise : float or None
+        Estimated standard deviation of the log-likelihoods whose noise is not known, ``(value, None)``; None if there
+        are no such values.
     """
 
     log_evidence: float
@@ -77,6 +80,7 @@ class Result:
     failures: tuple[Failure, ...] = ()
     surrogate: LogSurrogate | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
+    noise: float | None = None
 
     @classmethod
     def of(cls, prior: Prior, state: State, failures: tuple[Failure, ...] = (), reason: str | None = None) -> "Result":
@@ -94,6 +98,7 @@ class Result:
             getattr(fitted, "audits", ()),
             failures,
             getattr(fitted, "log_surrogate", None),
+            noise=getattr(fitted, "noise", None),
         )
 
     @property
@@ -240,22 +245,33 @@ class Result:
 
     @property
     def _effort(self) -> str:
-        return f"{self.n_evals} calls in {self.n_batches} batches"
+        return f"{counted(self.n_evals, 'call')} in {counted(self.n_batches, 'batch', 'batches')}"
 
     @property
-    def _trouble(self) -> str:
-        return f"{self.n_failed} more calls failed (result.failures), the last: {self.failures[-1].error}"
+    def _lines(self) -> list[str]:
+        """What has to be known before the posterior is looked at."""
+        lines = [self.message]
+        if self.failures:
+            more = counted(self.n_failed, "more call", "more calls")
+            lines.append(f"{more} failed (result.failures), the last: {self.failures[-1].error}")
+        if self.noise is not None:
+            lines.append(f"Noise of the values: sd {shown([self.noise], self.noise)[0]} (estimated)")
+        return lines
+
+    @property
+    def _unsure(self) -> list[str]:
+        return [] if self.converged or self.standard_posterior is None else [UNSURE]
 
     def __repr__(self) -> str:
         verdict = "converged" if self.converged else "not converged"
         return f"<basq.Result: {self._headline}, {verdict}, {self._effort}, parameters {', '.join(self.names)}>"
 
     def __str__(self) -> str:
-        lines = [f"{self._headline}   ({self._effort})", self.message, *([self._trouble] if self.failures else [])]
-        return "\n".join([*lines, "", str(self.summary())])
+        lines = [f"{self._headline}   ({self._effort})", *self._lines]
+        return "\n".join([*lines, "", *self._unsure, str(self.summary())])
 
     def _repr_html_(self) -> str:
-        lines = [self.message, *([self._trouble] if self.failures else [])]
+        lines = [*self._lines, *self._unsure]
         return card(self._headline, self._effort, self.converged, lines) + self.summary()._repr_html_()
 
     def save(self, path: str | Path) -> None:
@@ -360,7 +376,11 @@ class Result:
         }
 
     def plot_corner(
-        self, *, names: str | Sequence[str] | None = None, truths: ArrayLike | None = None, points: bool = True
+        self,
+        *,
+        names: str | Sequence[str] | None = None,
+        truths: ArrayLike | Mapping[str, float] | None = None,
+        points: bool = True,
     ) -> "Figure":
         """Draw the marginals of one and two parameters, with the evaluated points."""
         from basq.plots import plot_corner
@@ -401,7 +421,7 @@ class Result:
         path: str | os.PathLike[str],
         *,
         title: str | None = None,
-        truths: ArrayLike | None = None,
+        truths: ArrayLike | Mapping[str, float] | None = None,
         truth: float | None = None,
     ) -> None:
         """Write one self-contained HTML page: verdict, posterior, pictures, audits, failures, settings.
@@ -411,8 +431,8 @@ class Result:
         path : path
             Of the file.
         title : str, optional
-        truths : (d,) array, optional
-            Parameters to mark in the corner plot, where known.
+        truths : dict or (d,) array, optional
+            Parameters to mark in the corner plot, where known: by name, or one for each.
         truth : float, optional
             True log-evidence, where known.
         """

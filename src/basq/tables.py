@@ -1,6 +1,8 @@
 """Numbers and tables for people: as many digits as the error allows."""
 
 import math
+import re
+import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass
 from html import escape
@@ -15,11 +17,30 @@ QUANTILES = (0.025, 0.5, 0.975)
 COLUMNS = ("mean", "sd", "2.5%", "50%", "97.5%")
 MAX_PLACES, MAX_PLAIN = 6, 1e7
 """Decimal places, and size, from which numbers are written with exponents."""
+UNSURE = "Not converged: the posterior below may be far off."
+"""Stands above a table that has not passed the tests."""
+SIGNS = {
+    "lambda": "λ",
+    "Lambda": "Λ",
+    "times": "×",
+    "cdot": "·",
+    "pm": "±",
+    "infty": "∞",
+    "odot": "⊙",
+    "circ": "°",
+    "ell": "ℓ",
+    "hbar": "ℏ",
+}
+"""TeX commands of names, and what they look like; Unicode knows the other Greek letters by name."""
 BLUE, ORANGE = "#0072B2", "#D55E00"
 
 
 def shown(values: Sequence[float], error: float) -> list[str]:
     """Write numbers of one row, down to the second significant digit of an error."""
+    return [text.removeprefix("-") if float(text) == 0.0 else text for text in _rounded(values, error)]
+
+
+def _rounded(values: Sequence[float], error: float) -> list[str]:
     known = [v for v in values if math.isfinite(v)]
     if not (known and math.isfinite(error) and error > 0.0):
         return [f"{v:.5g}" for v in values]
@@ -43,6 +64,11 @@ def with_error(value: float, error: float) -> str:
     return " ± ".join(shown([value, error], error))
 
 
+def counted(n: int, one: str, many: str | None = None) -> str:
+    """Write a number of things: 1 call, 2 calls."""
+    return f"{n} {one if n == 1 else many or one + 's'}"
+
+
 @dataclass(frozen=True)
 class Row:
     """One parameter's posterior in numbers: the median, and low and high, which hold 95 % between them."""
@@ -62,7 +88,7 @@ class Row:
         return shown(numbers, min((w for w in widths if w > 0.0), default=0.0))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Summary:
     """Mean, standard deviation and quantiles of every parameter: to print, or as numbers.
 
@@ -109,7 +135,7 @@ class Summary:
         )
         return frame
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         if not self.rows:
             return f"no posterior over {', '.join(self.names)}"
         table = [["parameter", *COLUMNS], *([row.parameter, *row.texts()] for row in self.rows)]
@@ -123,16 +149,42 @@ class Summary:
         if not self.rows:
             return f"<p>{escape(str(self))}</p>"
         head = _html_row("th", ["parameter", *COLUMNS])
-        body = "".join(_html_row("td", [row.parameter, *row.texts()]) for row in self.rows)
+        body = "".join(_html_row("td", [html_name(row.parameter), *row.texts()]) for row in self.rows)
         style = "color:inherit;font-size:inherit;font-variant-numeric:tabular-nums;border-collapse:collapse"
         return f'<table style="{style}"><thead>{head}</thead><tbody>{body}</tbody></table>'
+
+
+def html_name(name: str) -> str:
+    """A parameter's name in HTML: the simple TeX of plots as letters, subscripts and superscripts."""
+    text = escape(name)
+    return re.sub(r"\$([^$]+)\$", lambda found: _html_maths(found[1]), text)
+
+
+def _html_maths(tex: str) -> str:
+    tex = re.sub(r"\\(?:math\w+|text\w*|rm|it|bf|left|right|operatorname)(?![a-zA-Z])", "", tex)
+    tex = re.sub(r"\\([a-zA-Z]+) ?", lambda found: _letter(found[1]), tex)
+    tex = re.sub(r"\\[,;:! ]", "\u2009", tex)
+    tex = re.sub(r"\{\{([^{}]*)\}\}", r"{\1}", tex)
+    for mark, tag in (("_", "sub"), (r"\^", "sup")):
+        tex = re.sub(mark + r"(?:\{([^{}]*)\}|(&[#\w]+;|[^\s{}<]))", rf"<{tag}>\1\2</{tag}>", tex)
+    return re.sub(r"[{}\\]", "", tex)
+
+
+def _letter(command: str) -> str:
+    """The character of a TeX command, or its name."""
+    kind = "CAPITAL" if command[0].isupper() else "SMALL"
+    letter = command.upper().removeprefix("VAR")
+    try:
+        return unicodedata.lookup(f"GREEK {kind} LETTER {letter}")
+    except KeyError:
+        return SIGNS.get(command, command)
 
 
 def _html_row(tag: str, cells: Sequence[str]) -> str:
     """A table's row, its first cell to the left; colours are the notebook's own, so that they suit light and dark."""
     sides = ["left", *["right"] * (len(cells) - 1)]
     parts = [
-        f'<{tag} style="text-align:{side};padding:0.1em 0.8em">{escape(cell)}</{tag}>'
+        f'<{tag} style="text-align:{side};padding:0.1em 0.8em">{cell}</{tag}>'
         for side, cell in zip(sides, cells, strict=True)
     ]
     return f"<tr>{''.join(parts)}</tr>"

@@ -58,10 +58,16 @@ def plot_calibration(result: "Result") -> Figure:
     return figure
 
 
-def draw_ratios(axis: "Axes", audits: Sequence[Audit]) -> None:
+def audited(result: "Result") -> list[tuple[int, Audit]]:
+    """The audits, each with the calls after its batch as the history counts them: failed ones included."""
+    records = result.history[len(result.history) - len(result.audits) :]  # the first batches were not predicted
+    return [(record.n_evals, audit) for record, audit in zip(records, result.audits, strict=True)]
+
+
+def draw_ratios(axis: "Axes", audits: Sequence[tuple[int, Audit]]) -> None:
     """Log of the mean of true over predicted likelihood, batch by batch."""
-    tested = [a for a in audits if a.n_inside]
-    calls, ratio = [a.n_evals for a in tested], np.array([a.log_ratio for a in tested])
+    tested = [(n, a) for n, a in audits if a.n_inside]
+    calls, ratio = [n for n, _ in tested], np.array([a.log_ratio for _, a in tested])
     limit = max(3.0 * float(np.abs(ratio[len(ratio) // 2 :]).max()), 0.1)
     axis.axhline(0.0, color=BLACK, lw=0.8)
     axis.plot(calls, np.clip(ratio, -limit, limit), "s", color=BLUE, ms=4)
@@ -70,14 +76,14 @@ def draw_ratios(axis: "Axes", audits: Sequence[Audit]) -> None:
     axis.set_ylabel("log mean\ntrue / predicted", fontsize=8.5)
 
 
-def draw_rms(axis: "Axes", audits: Sequence[Audit]) -> None:
+def draw_rms(axis: "Axes", audits: Sequence[tuple[int, Audit]]) -> None:
     """Root mean square of standardised residuals, with where 95 % lie if the surrogate is calibrated."""
-    tested = [a for a in audits if a.n_inside]
-    calls, n = [a.n_evals for a in tested], np.array([a.n_inside for a in tested])
+    tested = [(n, a) for n, a in audits if a.n_inside]
+    calls, n = [n for n, _ in tested], np.array([a.n_inside for _, a in tested])
     low, high = (np.sqrt(stats.chi2.ppf(q, n) / n) for q in (0.025, 0.975))
     axis.vlines(calls, low, high, color="#cfcfcf", lw=5, label="95 % if calibrated")
     axis.axhline(1.0, color=BLACK, lw=0.8)
-    axis.plot(calls, np.maximum(np.sqrt([a.z2 for a in tested]), 1.1 * LEAST), "D", color=BLUE, ms=4)
+    axis.plot(calls, np.maximum(np.sqrt([a.z2 for _, a in tested]), 1.1 * LEAST), "D", color=BLUE, ms=4)
     axis.set_yscale("log")
     axis.set_ylim(LEAST, 1.15 * CAP)
     axis.set_yticks([0.1, 0.3, 1.0, 3.0], ["0.1", "0.3", "1", "3"])
@@ -86,12 +92,12 @@ def draw_rms(axis: "Axes", audits: Sequence[Audit]) -> None:
     axis.legend(frameon=False, fontsize=7.5, loc="lower left", borderaxespad=0.2)
 
 
-def _mark_surprises(axis: "Axes", audits: Sequence[Audit]) -> None:
+def _mark_surprises(axis: "Axes", audits: Sequence[tuple[int, Audit]]) -> None:
     """Mark the batches that found something new."""
     label: str | None = "surprise: a point far above its prediction"
-    for a in audits:
+    for n, a in audits:
         if a.surprise:
-            axis.axvline(a.n_evals, color=ORANGE, lw=1.2, ls=":", label=label)
+            axis.axvline(n, color=ORANGE, lw=1.2, ls=":", label=label)
             label = None
     if label is None:
         axis.legend(frameon=False, fontsize=7.5, loc="upper right", borderaxespad=0.2)

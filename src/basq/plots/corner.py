@@ -1,6 +1,6 @@
 """The corner plot: every parameter alone and every pair, with the evaluated points."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -41,7 +41,7 @@ def plot_corner(
     result: "Result",
     *,
     names: str | Sequence[str] | None = None,
-    truths: ArrayLike | None = None,
+    truths: ArrayLike | Mapping[str, float] | None = None,
     points: bool = True,
 ) -> Figure:
     """Draw the marginals of one and two parameters.
@@ -50,8 +50,8 @@ def plot_corner(
     ----------
     names : str or list of str, optional
         Only these parameters, in this order.
-    truths : (d,) array, optional
-        Marked where known: one value for each parameter of the prior; NaN for none.
+    truths : dict or (d,) array, optional
+        Marked where known: values by name, or one for each parameter of the prior; NaN for none.
     points : bool
         Show the evaluated points, coloured by batch; crosses where the likelihood is zero or a call has failed.
     """
@@ -108,10 +108,8 @@ class Corner:
     top: float = 0.4
 
     @classmethod
-    def of(cls, result: "Result", dims: list[int], truths: ArrayLike | None) -> "Corner":
-        known = np.full(result.prior.n_dim, np.nan) if truths is None else np.asarray(truths, dtype=float)
-        if known.shape != (result.prior.n_dim,):
-            raise InputError(f"truths has shape {known.shape}; give one value for each of {result.names}, or NaN.")
+    def of(cls, result: "Result", dims: list[int], truths: ArrayLike | Mapping[str, float] | None) -> "Corner":
+        known = _known(result, truths)
         samples = result.sample(N_SAMPLES, seed=0)[:, dims]
         bounds = result.prior.bounds[dims]
         ranges = np.array([shown_range(samples[:, i], bounds[i], float(known[k])) for i, k in enumerate(dims)])
@@ -156,7 +154,9 @@ class Corner:
         axis.axvline(middle, color=BLUE, lw=0.8, ls=(0, (4, 3)))
         axis.set_ylim(0.0, 1.08 * float(pdf.max()) or 1.0)
         axis.set_yticks([])
-        axis.set_title(estimate(float(low), float(middle), float(high)), fontsize=8.5, pad=5)
+        unit = Unit.of(*self.ranges[i])
+        exponent = None if unit.offset else unit.exponent  # that of the numbers below
+        axis.set_title(estimate(float(low), float(middle), float(high), exponent), fontsize=8.5, pad=5)
 
     def draw_pair(self, axis: "Axes", row: int, column: int) -> None:
         """The contours that hold 68 % and 95 % of the mass of two parameters."""
@@ -222,6 +222,27 @@ class Corner:
     def _inside(self, i: int) -> tuple[float, float]:
         """The part of a range that the prior allows."""
         return inside(self.ranges[i], self.result.prior.bounds[self.dims[i]])
+
+
+def _known(result: "Result", truths: ArrayLike | Mapping[str, float] | None) -> FloatArray:
+    """True values of all parameters (d,), NaN where nothing is known."""
+    known = np.full(result.prior.n_dim, np.nan)
+    if truths is None:
+        return known
+    dims, values = list(range(len(known))), truths
+    if isinstance(truths, Mapping):
+        dims, values = result.prior.index(truths), list(truths.values())
+    try:
+        found = np.asarray(values, dtype=float)
+    except (TypeError, ValueError):
+        found = np.empty(0)
+    if found.shape != (len(dims),) or not dims:
+        raise InputError(
+            f"truths={truths!r}: give one number for each of {result.names}, NaN where nothing is known, "
+            f"or some by name, such as {{{result.names[0]!r}: 1.3}}."
+        )
+    known[dims] = found
+    return known
 
 
 def shown_range(values: FloatArray, bounds: FloatArray, truth: float) -> tuple[float, float]:

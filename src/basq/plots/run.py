@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from basq.errors import InputError
-from basq.plots.audits import draw_ratios, draw_rms
+from basq.plots.audits import audited, draw_ratios, draw_rms
 from basq.plots.style import BLUE, GREEN, GREY, ORANGE, PURPLE, new_figure
 from basq.types import FloatArray
 
@@ -26,7 +26,7 @@ STAGES = {
 
 
 def plot_run(result: "Result", *, truth: float | None = None) -> Figure:
-    """Draw log Z and its standard deviation after every batch, and what the audits said.
+    """Draw log Z and its standard deviation after every batch, and below it how well that batch was predicted.
 
     Parameters
     ----------
@@ -38,8 +38,8 @@ def plot_run(result: "Result", *, truth: float | None = None) -> Figure:
     axes = figure.subplots(n_panels, 1, sharex=True, squeeze=False, height_ratios=[2.4, 1, 1][:n_panels])[:, 0]
     _draw_evidence(axes[0], result, truth)
     if n_panels > 1:
-        draw_ratios(axes[1], result.audits)
-        draw_rms(axes[2], result.audits)
+        draw_ratios(axes[1], audited(result))
+        draw_rms(axes[2], audited(result))
     axes[-1].set_xlabel("likelihood calls")
     axes[-1].xaxis.set_major_locator(MaxNLocator(8, integer=True))
     return figure

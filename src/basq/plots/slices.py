@@ -89,10 +89,7 @@ def _draw(axis: "Axes", result: "Result", i: int, centre: FloatArray, samples: F
     u = result.prior.to_standard(points)
     assert result.surrogate is not None
     lower, middle, upper = result.surrogate.band(u) - result.prior.log_weight(u)
-    top = float(np.nanmax(np.where(np.isfinite(middle), middle, np.nan)))
-    bottom = max(float(np.nanmin(np.where(np.isfinite(middle), middle, np.nan))), top - DEEPEST)
-    margin = 0.15 * max(top - bottom, 0.5)
-    floor, ceiling = bottom - margin, top + margin
+    floor, ceiling = _frame(middle, upper)
     axis.fill_between(
         grid, np.clip(lower, floor, ceiling), np.clip(upper, floor, ceiling), color=BLUE, alpha=0.25, lw=0,
         label="surrogate ± 2 sd",
@@ -107,6 +104,17 @@ def _draw(axis: "Axes", result: "Result", i: int, centre: FloatArray, samples: F
     unit.apply(axis.xaxis, shown)
     axis.set_xlabel(unit.label(result.names[i]), fontsize=8.5)
     axis.tick_params(labelsize=7.5)
+
+
+def _frame(middle: FloatArray, upper: FloatArray) -> tuple[float, float]:
+    """What to show of a slice: its mean down to some depth, and the band about it as wide as it mostly is."""
+    finite = np.isfinite(middle)
+    top = float(middle[finite].max())
+    bottom = max(float(middle[finite].min()), top - DEEPEST)
+    seen = finite & (middle >= bottom)
+    usual = float(np.quantile(upper[seen] - middle[seen], 0.75))
+    margin = max(0.15 * max(top - bottom, 0.5), 1.25 * min(usual, DEEPEST))
+    return bottom - margin, top + margin
 
 
 def _draw_near(axis: "Axes", result: "Result", i: int, centre: FloatArray, samples: FloatArray) -> None:

@@ -73,10 +73,14 @@ class Unit:
         return f"{out} [$10^{{{self.exponent}}}$]" if self.exponent else out
 
     def apply(self, axis: "Axis", shown: Sequence[float], n_ticks: int = 4) -> None:
-        """Write an axis's numbers in this unit, none so near its ends that it touches the next panel's."""
+        """Write an axis's numbers in this unit: two or more, none so near its ends that it touches the next panel's."""
         margin = 0.07 * (shown[1] - shown[0])
-        ticks = MaxNLocator(n_ticks, steps=[1, 2, 2.5, 5, 10]).tick_values(*shown)
-        axis.set_ticks([t for t in ticks if shown[0] + margin <= t <= shown[1] - margin])
+        for n in range(n_ticks, n_ticks + 4):
+            ticks = MaxNLocator(n, steps=[1, 2, 2.5, 5, 10]).tick_values(*shown)
+            inner = [t for t in ticks if shown[0] + margin <= t <= shown[1] - margin]
+            if len(inner) > 1:
+                break
+        axis.set_ticks(inner)
         axis.set_major_formatter(FuncFormatter(lambda value, _: self.write(value)))
 
     def write(self, value: float) -> str:
@@ -85,13 +89,17 @@ class Unit:
         return f"{short:.6g}".replace("-", "−")
 
 
-def estimate(low: float, middle: float, high: float) -> str:
-    """A median with the distances to two quantiles, two digits of the smaller one, as mathematical text."""
+def estimate(low: float, middle: float, high: float, exponent: int | None = None) -> str:
+    """A median with the distances to two quantiles, two digits of the smaller one, as mathematical text.
+
+    It is written with this power of ten; by default with its own, if it has many digits.
+    """
     up, down = high - middle, middle - low
     least = min(d for d in (up, down, max(up, down)) if d > 0.0) if max(up, down) > 0.0 else abs(middle) or 1.0
-    size = max(abs(middle), up, down)
-    exponent = int(np.floor(np.log10(size))) if size > 0.0 else 0
-    exponent = exponent if not -3 < exponent < 5 else 0
+    if exponent is None:
+        size = max(abs(middle), up, down)
+        exponent = int(np.floor(np.log10(size))) if size > 0.0 else 0
+        exponent = exponent if not -3 < exponent < 5 else 0
     digits = max(1 - int(np.floor(np.log10(least / 10.0**exponent) + 1e-9)), 0)
     if digits > 9:  # as good as known
         return f"{middle:.10g}".replace("-", "−")
