@@ -161,7 +161,31 @@ def evidence():
     return result.plot_run(truth=problem.log_evidence)
 
 
-PICTURES = (corner, standard_space, surrogate, batch, audits, evidence)
+def alloy():
+    """Images of the alloy while it separates, as the likelihood of the phase-field case sees them."""
+    data = basq.problems.phase_field().log_likelihood
+    figure = Figure(figsize=(9.4, 2.3), layout="constrained")
+    axes = figure.subplots(1, 5)
+    for axis, time, frame in zip(axes, data.times[1::2], data.frames[1::2], strict=True):
+        shown = axis.imshow(frame, vmin=0.0, vmax=1.0, cmap="cividis")
+        axis.set(xticks=[], yticks=[], title=f"t = {time:g}")
+    figure.colorbar(shown, ax=axes, label="share of chromium")
+    return figure
+
+
+def health():
+    """Readings of the battery-health case."""
+    data = basq.problems.battery_health(n_segments=300, n_readings=8, n_inducing=32).log_likelihood.segments
+    figure = Figure(figsize=(7.0, 2.8), layout="constrained")
+    axis = figure.subplots()
+    times = data.times[:, None].repeat(data.resistance.shape[1], axis=1)
+    shown = axis.scatter(times, data.resistance, c=data.conditions[..., 0], s=4, cmap="cividis")
+    axis.set(xlabel="years", ylabel="excess resistance, mΩ")
+    figure.colorbar(shown, label="temperature, °C")
+    return figure
+
+
+PICTURES = (corner, standard_space, surrogate, batch, audits, evidence, alloy, health)
 
 
 def main(folder=Path(__file__).parent / "pictures"):

@@ -11,35 +11,21 @@ single-particle models without (SPM) and with electrolyte (SPMe) both explain th
 import sys
 from pathlib import Path
 
-import numpy as np
-
 import basq
 from basq.problems import lithium_ion
 
 
 def main(folder: Path) -> None:
-    """Infer the parameters of both models from the same data, and compare the evidence."""
+    """Run both models on the same data, each next batch for the one that settles the most, and draw the better one."""
     folder.mkdir(exist_ok=True)
-    results = {}
-    for model in ("SPM", "SPMe"):
-        # the data are those of SPMe; experiment="paper" has the paper's 40,000 points and takes seconds a call
-        case = lithium_ion(model, data_model="SPMe", experiment="rest")
-        result = basq.infer(
-            case.log_likelihood,
-            case.prior,
-            pool=2,
-            store=folder / f"{model}.sqlite",
-            seed=1,
-        )
+    # the data are those of SPMe; experiment="paper" has the paper's 40,000 points and takes seconds a call
+    cases = {model: lithium_ion(model, data_model="SPMe", experiment="rest") for model in ("SPM", "SPMe")}
+    comparison = basq.compare(cases, pool=2, store=folder, seed=1)
+    print(comparison)
+    for model, result in comparison.results.items():
         print(f"\n{model}\n{result}")
-        result.plot_corner(truths=case.truth).savefig(folder / f"{model}.png", dpi=150)
-        results[model] = result
-
-    spm, spme = results["SPM"], results["SPMe"]
-    log_factor = spme.log_evidence - spm.log_evidence
-    error = np.hypot(spme.log_evidence_std, spm.log_evidence_std)
-    print(f"\nlog Bayes factor of SPMe over SPM: {log_factor:.2f} ± {error:.2f}")
-    print(f"Probability of SPMe, if both were as probable before: {1.0 / (1.0 + np.exp(-log_factor)):.3f}")
+        result.plot_corner(truths=cases[model].truth).savefig(folder / f"{model}.png", dpi=150)
+    comparison.plot().savefig(folder / "comparison.png", dpi=100)
 
 
 if __name__ == "__main__":
