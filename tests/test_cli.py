@@ -536,7 +536,7 @@ def wait_for(path, n_done, driver):
     raise AssertionError(f"the run did not get so far: {driver.communicate(timeout=10)}")
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGKILL, marks=pytest.mark.slow)])
 def test_a_run_that_was_stopped_goes_on_as_if_it_had_not(model, number, capsys):
     arguments = [
         "run",

@@ -68,6 +68,7 @@ def test_tables_have_as_many_cells_in_every_row(page):
         assert len({row.count("|") - row.count(r"\|") for row in table.splitlines()}) == 1, table
 
 
+@pytest.mark.slow
 def test_the_pictures_can_be_drawn(tmp_path):
     runpy.run_path(str(DOCS / "make_pictures.py"))["main"](tmp_path)
     assert {p.name for p in tmp_path.iterdir()} == {p.name for p in (DOCS / "pictures").iterdir()}

@@ -350,6 +350,7 @@ def test_failed_solves_are_recorded(case):
     assert "before the last record" in result.failures[0].error
 
 
+@pytest.mark.slow  # the demonstration of the command line does the same
 def test_example_runs_and_compares(tmp_path, monkeypatch, capsys):
     compare, options = basq.compare, {"max_evals": 112, "pool": None, "progress": False}
     monkeypatch.setattr(basq, "compare", lambda *args, **settings: compare(*args, **(settings | options)))
