@@ -9,7 +9,7 @@ import pytest
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
 
-@pytest.mark.parametrize("name", ["phase_field", "battery_health"])
+@pytest.mark.parametrize("name", [pytest.param("phase_field", marks=pytest.mark.slow), "battery_health"])
 def test_example(name, tmp_path):
     command = [sys.executable, str(EXAMPLES / f"{name}.py"), str(tmp_path / "out")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
