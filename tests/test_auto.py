@@ -35,7 +35,7 @@ def test_evidence_within_its_error(problem):
 @pytest.mark.parametrize("batch_size", [1, 8, 100])
 def test_batch_sizes(batch_size):
     problem = problems.rosen(2)
-    result = run(problem, batch_size=batch_size, max_evals=100 if batch_size > 1 else 48)
+    result = run(problem, batch_size=batch_size, max_evals=100 if batch_size > 1 else 60)
     assert abs(result.log_evidence - problem.log_evidence) < 0.5
     assert result.n_evals <= 100
 
