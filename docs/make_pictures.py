@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import re
+import runpy
 import tempfile
 from pathlib import Path
 
@@ -174,15 +175,9 @@ def alloy():
 
 
 def health():
-    """Readings of the battery-health case."""
-    data = basq.problems.battery_health(n_segments=300, n_readings=8, n_inducing=32).log_likelihood.segments
-    figure = Figure(figsize=(7.0, 2.8), layout="constrained")
-    axis = figure.subplots()
-    times = data.times[:, None].repeat(data.resistance.shape[1], axis=1)
-    shown = axis.scatter(times, data.resistance, c=data.conditions[..., 0], s=4, cmap="cividis")
-    axis.set(xlabel="years", ylabel="excess resistance, mΩ")
-    figure.colorbar(shown, label="temperature, °C")
-    return figure
+    """Readings of the battery-health case, as its example draws them."""
+    example = runpy.run_path(str(Path(__file__).parents[1] / "examples" / "battery_health.py"))
+    return example["draw_readings"](basq.problems.battery_health(n_segments=300, n_readings=8, n_inducing=32))
 
 
 PICTURES = (corner, standard_space, surrogate, batch, audits, evidence, alloy, health)

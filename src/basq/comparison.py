@@ -10,19 +10,13 @@ import numpy as np
 
 from basq.errors import InputError
 from basq.result import Result
-from basq.standing import Standing, spread
+from basq.standing import SCALE, Standing, spread
+from basq.tables import aligned
 from basq.types import is_number
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-SCALE = (
-    (1.0, "no evidence worth more than a bare mention"),
-    (3.0, "positive"),
-    (5.0, "strong"),
-    (np.inf, "very strong"),
-)
-"""Kass and Raftery (1995): upper end of the log Bayes factor, and what such a factor is called."""
 SURE = 2.0
 """Standard deviations of the log Bayes factor that a verdict allows for."""
 
@@ -220,11 +214,7 @@ class Comparison:
         ]
 
     def __str__(self) -> str:
-        table = self._cells()
-        widths = [max(len(row[c]) for row in table) for c in range(len(table[0]))]
-        lines = ["  ".join(f"{row[0]:<{widths[0]}}" if c == 0 else f"{row[c]:>{w}}" for c, w in enumerate(widths))
-                 for row in table]  # fmt: skip
-        return "\n".join([self.verdict, self.message, *self._notes, "", *lines])
+        return "\n".join([self.verdict, self.message, *self._notes, "", aligned(self._cells())])
 
     def plot(self) -> "Figure":
         """Draw log Bayes factors to the best model, and probabilities, with their errors."""

@@ -321,7 +321,7 @@ class Sampler:
 
     def learn(self, *, at_least: int = 1) -> bool:
         """Algorithm 1, lines 12-16: learn from what was told since the last time, if it is so much; whether it was."""
-        self.catch_up()
+        self._catch_up()
         news = self.store.news()
         if len(news) < at_least:
             return False
@@ -331,7 +331,7 @@ class Sampler:
         self._advance(state, news)
         return state is not None
 
-    def catch_up(self) -> None:
+    def _catch_up(self) -> None:
         """Learn again what the store's steps have learned: those of an earlier process, or of another one meanwhile."""
         for calls, record in self.store.steps(self._n_steps):
             self._advance(self._after(calls, record.get("seconds", {}), record.get("info", {})), calls)
@@ -393,7 +393,7 @@ class Sampler:
         fresh : bool
             Include what was told since the last step.
         """
-        self.catch_up()
+        self._catch_up()
         news = self.store.news() if fresh else Calls.none(self.run.prior.n_dim)
         state = self._after(news, {}, {}) if len(news) else self._state
         failures = tuple(Failure.of(row) for row in self.store.rows("state = 'failed'"))

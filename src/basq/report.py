@@ -7,6 +7,7 @@ import os
 import platform
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from datetime import UTC, datetime
 from importlib.metadata import version
 from importlib.resources import files
@@ -310,7 +311,7 @@ def _section(title: str, body: str) -> str:
     return f"<section><h2>{_text(title)}</h2>{body}</section>" if body else ""
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]], text: set[int] = frozenset()) -> str:  # type: ignore[assignment]
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]], text: AbstractSet[int] = frozenset()) -> str:
     """A table whose first column names its rows; the columns in ``text`` hold words, the others numbers."""
 
     def cell(i: int, value: str) -> str:

@@ -101,6 +101,16 @@ class Result:
             noise=getattr(fitted, "noise", None),
         )
 
+    @classmethod
+    def nothing(
+        cls, prior: Prior, message: str, failures: tuple[Failure, ...], settings: Mapping[str, Any] | None = None
+    ) -> "Result":
+        """The answer of a run of which no call has succeeded."""
+        empty = Observations.empty(prior.n_dim)
+        return cls(
+            -np.inf, np.inf, False, message, prior, empty, (), None, failures=failures, settings=dict(settings or {})
+        )
+
     @property
     def logz(self) -> float:
         return self.log_evidence

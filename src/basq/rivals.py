@@ -16,7 +16,7 @@ from basq.inference import staffed
 from basq.interrupt import Interrupt
 from basq.loop import Points, Sampler
 from basq.method import Fit, Method
-from basq.observations import Failure, Observations
+from basq.observations import Failure
 from basq.prior import as_prior
 from basq.progress import shown
 from basq.result import Result
@@ -313,18 +313,8 @@ def _result(sampler: Sampler, reason: str, *, fresh: bool) -> Result:
     """What is known of a model in the end; that may be nothing, which is no reason to lose what the others know."""
     if len(sampler.observations()):
         return sampler.result(reason=reason, fresh=fresh)
-    prior = sampler.run.prior
-    return Result(
-        -np.inf,
-        np.inf,
-        False,
-        f"{reason}: no call has succeeded yet.",
-        prior,
-        Observations.empty(prior.n_dim),
-        (),
-        None,
-        failures=tuple(map(Failure.of, sampler.store.rows("state = 'failed'"))),
-    )
+    failures = tuple(map(Failure.of, sampler.store.rows("state = 'failed'")))
+    return Result.nothing(sampler.run.prior, f"{reason}: no call has succeeded yet.", failures)
 
 
 def _as_model(name: str, model: Any) -> tuple[Any, Any]:

@@ -17,6 +17,13 @@ NEGLIGIBLE = 0.01
 """A model whose probability lies below this for (nearly) certain is out of the race."""
 UPPER = 0.999
 """How certain that is."""
+SCALE = (
+    (1.0, "no evidence worth more than a bare mention"),
+    (3.0, "positive"),
+    (5.0, "strong"),
+    (np.inf, "very strong"),
+)
+"""Kass and Raftery (1995): upper end of the log Bayes factor, and what such a factor is called."""
 
 
 def spread(std: float, converged: bool, log_values: FloatArray, n_dim: int) -> float:

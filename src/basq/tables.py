@@ -69,6 +69,15 @@ def counted(n: int, one: str, many: str | None = None) -> str:
     return f"{n} {one if n == 1 else many or one + 's'}"
 
 
+def aligned(table: Sequence[Sequence[str]]) -> str:
+    """Rows of texts as columns, the first to the left and the others to the right."""
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    return "\n".join(
+        f"{name:<{widths[0]}}  " + "  ".join(f"{t:>{w}}" for t, w in zip(texts, widths[1:], strict=True))
+        for name, *texts in table
+    )
+
+
 @dataclass(frozen=True)
 class Row:
     """One parameter's posterior in numbers: the median, and low and high, which hold 95 % between them."""
@@ -139,11 +148,7 @@ class Summary:
         if not self.rows:
             return f"no posterior over {', '.join(self.names)}"
         table = [["parameter", *COLUMNS], *([row.parameter, *row.texts()] for row in self.rows)]
-        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-        return "\n".join(
-            f"{name:<{widths[0]}}  " + "  ".join(f"{t:>{w}}" for t, w in zip(texts, widths[1:], strict=True))
-            for name, *texts in table
-        )
+        return aligned(table)
 
     def _repr_html_(self) -> str:
         if not self.rows:

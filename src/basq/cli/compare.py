@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from basq.cli.model import Model
-from basq.cli.output import check_output
+from basq.cli.output import check_output, writing
 from basq.cli.parser import DONE, INTERRUPTED, NOT_CONVERGED
 from basq.errors import InputError
 from basq.rivals import compare as compare_models
@@ -27,8 +27,9 @@ def compare(options: Any) -> int:
     )  # fmt: skip
     print(found)
     if options.output is not None:
-        found.plot().savefig(options.output, dpi=150)
-        print(f"\npicture: {options.output}")
+        print()
+        with writing(options.output, "picture"):
+            found.plot().savefig(options.output, dpi=150)
     if found.message.startswith("Interrupted"):
         print("basq: the same command goes on", file=sys.stderr)
         return INTERRUPTED

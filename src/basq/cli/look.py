@@ -13,8 +13,8 @@ from basq.cli.parser import DONE, FAILED
 from basq.errors import BasqError, EvaluationError
 from basq.evaluation.store import Store
 from basq.loop import Sampler
-from basq.observations import Observations
 from basq.result import Failure, Result
+from basq.tables import counted
 
 
 def report(options: Any) -> None:
@@ -34,12 +34,8 @@ def _result(path: Path) -> Result:
     except EvaluationError:
         failures = tuple(Failure.of(row) for row in sampler.store.rows("state = 'failed'"))
         counts = sampler.store.counts()
-        return Result(
-            -np.inf, np.inf, False,
-            f"Running: no call has succeeded yet; {counts['failed']} failed and {counts['pending']} are pending.",
-            sampler.run.prior, Observations.empty(sampler.run.prior.n_dim), (), None, failures=failures,
-            settings=identity.settings(sampler.store),
-        )  # fmt: skip
+        message = f"Running: no call has succeeded yet; {counts['failed']} failed and {counts['pending']} are pending."
+        return Result.nothing(sampler.run.prior, message, failures, identity.settings(sampler.store))
 
 
 def show(options: Any) -> None:
@@ -79,6 +75,6 @@ def _line(path: Path) -> str:
         if not last["message"].startswith("Running"):
             state = "converged" if last["converged"] else "not converged"
     if n_new:
-        known += f" ({n_new} newer {'value' if n_new == 1 else 'values'} not learned from yet)"
+        known += f" ({counted(n_new, 'newer value')} not learned from yet)"
     state = "running" if driven else state
     return f"{state:<13}  {counts['done']:>5} {counts['failed']:>6} {counts['pending']:>7}  {known}"

@@ -1,17 +1,16 @@
 """How rival models compare: log Bayes factors and probabilities."""
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
 from basq.plots.style import BLUE, GREY, new_figure
+from basq.standing import SCALE
 
 if TYPE_CHECKING:
     from basq.comparison import Comparison
-
-SCALE = {1.0: "positive", 3.0: "strong", 5.0: "very strong"}
-"""Kass and Raftery (1995): from which log Bayes factor against a model evidence is called so."""
 
 
 def plot_comparison(comparison: "Comparison") -> Figure:
@@ -33,7 +32,7 @@ def plot_comparison(comparison: "Comparison") -> Figure:
         right.annotate(
             f" {r['probability']:.3f}", (max(r["probability_high"], r["probability"]), y), va="center", size=8
         )
-    for limit, name in SCALE.items():
+    for (limit, _), (_, name) in pairwise(SCALE):
         left.axvline(-limit, color="#cccccc", lw=0.8, zorder=0)
         left.annotate(
             name, (-limit, 0.02), xycoords=("data", "axes fraction"), rotation=90, size=7, color=GREY, ha="right"
