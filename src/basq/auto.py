@@ -19,13 +19,13 @@ from basq.scouts import Scout
 from basq.selection.exploration import Bulk, Explorer, spread_points
 from basq.types import FloatArray
 
-EXPLORING = 0.25
+EXPLORING = 0.125
 """Share of a batch that explores."""
 EXPLORING_ONLY = 0.75
 """The same when nothing but exploration is left to do."""
 GENEROUS = 0.1
 """Standard deviation of log Z below which nothing but exploration is left to do, whatever the user's target."""
-PATIENCE = 3.0
+PATIENCE = 2.0
 """Quotas of exploration points after which signs of a second mode are no reason to go on."""
 JENSEN = 0.4
 """Share of the C/2 correction that counts as error."""
@@ -38,17 +38,19 @@ def quota(n_dim: int) -> float:
     return 16.0 + 2.0 * n_dim
 
 
-def unseen(n_modes: int, n_explored: int) -> float:
+def unseen(n_modes: int, n_explored: int, n_dim: int) -> float:
     """Standard deviation of log Z for modes not found yet, once there is more than one.
 
     Notes
     -----
     Of w basins found from n starts, w (w + 1) / (n − w − 2) more are expected (Boender and Rinnooy Kan 1987), each
-    here of the mean size of those found.
+    here of the mean size of those found. A start there is a search to the end; a single point shows a basin only where
+    it lies well inside, which is the rarer the more dimensions there are.
     """
     if n_modes == 1:
         return 0.0
-    more = n_modes * (n_modes + 1) / max(n_explored - n_modes - 2, 1)
+    n_starts = n_explored / (1.0 + 0.5 * max(n_dim - 3, 0))
+    more = n_modes * (n_modes + 1) / max(n_starts - n_modes - 2, 1.0)
     return float(np.sqrt(more) * np.log1p(1.0 / n_modes))
 
 
@@ -174,7 +176,7 @@ class AutoFit:
     @property
     def unseen(self) -> float:
         """Standard deviation of log Z for modes not found yet."""
-        return unseen(len(self.cells), int(self.observations.explores.sum()))
+        return unseen(len(self.cells), int(self.observations.explores.sum()), self.n_dim)
 
     def doubts(self, dlogz: float) -> list[str]:
         """Reasons not to believe the answer yet, exploration aside."""

@@ -1,4 +1,4 @@
-"""The part of a batch that integrates: recombination of a cell's posterior under its surrogate's covariance."""
+"""The part of a batch that integrates: recombination of a cell's posterior, and the tails that it may have missed."""
 
 import numpy as np
 
@@ -8,8 +8,12 @@ from basq.selection.recombination import recombine
 from basq.surrogate.reference import Reference
 from basq.types import FloatArray
 
-TAIL = 0.3
+BROAD = 0.3
 """Share of the selection measure that is broadened beyond the posterior."""
+TAIL = 0.3
+"""Share of the points that go to the tails."""
+OPTIMISM = 1.5
+"""Standard deviations above its mean at which the density of a tail is judged."""
 
 
 def cell_batch(cell: Cell, n: int, n_cells: int, rng: np.random.Generator) -> FloatArray:
@@ -17,6 +21,13 @@ def cell_batch(cell: Cell, n: int, n_cells: int, rng: np.random.Generator) -> Fl
     d = cell.model.n_dim
     if n_cells > 1 and cell.n_inside < d + 3:
         return cell.gate.mean + 2.0 * rng.standard_normal((n, d)) @ cell.gate.root.T
+    n_tail = int(np.floor(TAIL * n + rng.random()))  # right on average, for small batches too
+    points = bulk_batch(cell, n - n_tail, rng)
+    return np.concatenate([points, tail_batch(cell.expecting(points), n_tail)])
+
+
+def bulk_batch(cell: Cell, n: int, rng: np.random.Generator) -> FloatArray:
+    """n points that integrate a cell's posterior, some of them at the edge of zero likelihood: (n, d)."""
     points, weights = selection_measure(cell, rng)
     if cell.model.feasible is None or n < 3:
         return integrate_batch(cell, points, weights, n, rng)
@@ -47,6 +58,34 @@ def integrate_batch(
     return points[np.concatenate([index, extra])[:n]]
 
 
+def tail_batch(cell: Cell, n: int) -> FloatArray:
+    """n points that the surrogate is least sure of among those that may belong to the posterior: (n, d).
+
+    They are taken from the warmer stages of the sampling, each as if those before it had been evaluated.
+    """
+    model, u, beta = cell.model, cell.population.warmer, cell.population.beta
+    mean, sd = model.predict(u)
+    optimistic = beta * (mean + OPTIMISM * sd) + cell.measure.log_pdf(u)
+    worth = np.exp(np.minimum(optimistic - typical_level(cell), 0.0)) * model.feasibility(u)
+    p = model.gp.predict(model.reference.whiten(u))
+    cov = model.gp.cov(p, p)
+    chosen: list[int] = []
+    for _ in range(n):
+        var = np.maximum(np.diag(cov), 0.0)
+        score = worth * np.sqrt(var)
+        score[chosen] = -1.0
+        j = int(np.argmax(score))
+        chosen.append(j)
+        cov -= np.outer(cov[:, j], cov[j]) / (var[j] + 1e-9 * model.gp.kernel.variance)
+    return u[chosen]
+
+
+def typical_level(cell: Cell) -> float:
+    """Median log-density of the cell's samples, at their temperature and before normalisation."""
+    u = cell.population.u
+    return float(np.median(cell.population.beta * cell.model.predict(u)[0] + cell.measure.log_pdf(u)))
+
+
 def selection_measure(cell: Cell, rng: np.random.Generator, n_broad: int = 1500) -> tuple[FloatArray, FloatArray]:
     """Posterior samples, and a broadened copy of them weighted by an optimistic density.
 
@@ -64,9 +103,8 @@ def selection_measure(cell: Cell, rng: np.random.Generator, n_broad: int = 1500)
         rng.standard_normal((n_broad, model.n_dim)) @ root.T
     )
     mean, sd = model.predict(outer)
-    typical = np.median(beta * model.predict(inner)[0] + measure.log_pdf(inner))
     optimistic = beta * (mean + np.minimum(sd, 3.0)) + measure.log_pdf(outer)
-    broad = np.exp(np.minimum(optimistic - typical, 0.0))
-    weights = np.concatenate([np.full(len(inner), (1.0 - TAIL) / len(inner)), TAIL * broad / max(broad.sum(), 1e-300)])
+    broad = np.exp(np.minimum(optimistic - typical_level(cell), 0.0))
+    weights = np.concatenate([np.full(len(inner), (1.0 - BROAD) / len(inner)), BROAD * broad / max(broad.sum(), 1e-300)])
     keep = weights > 1e-12
     return np.concatenate([inner, outer])[keep], weights[keep] / weights[keep].sum()

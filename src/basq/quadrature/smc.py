@@ -12,6 +12,8 @@ from basq.types import FloatArray
 MOVES, LAST_MOVES = 3, 8
 """Metropolis moves per stage, and at the last one."""
 MAX_STAGES = 60
+N_WARMER, WARMER_STAGES = 300, 8
+"""Samples kept of the last stages before the final one."""
 UNRESOLVED = 3.0
 """Tempering stops where inverse temperature × sd of the log-likelihood exceeds this: beyond it the surrogate would
 only be believed, not used."""
@@ -65,17 +67,21 @@ class Population:
     u : (n, d) array
     beta : float
         Inverse temperature reached; 1 is the posterior.
+    warmer : (m, d) array
+        Samples of the stages before, from the measure on: its tails.
     """
 
     u: FloatArray
     beta: float
+    warmer: FloatArray
 
 
 def temper(model: LogLikelihoodModel, measure: Measure, n: int, rng: np.random.Generator) -> Population:
     """Sample the measure, then raise the likelihood to growing powers, resampling and moving at each."""
     particles = Particles.at(measure.sample(n, rng), model, measure)
-    beta = 0.0
+    beta, warmer = 0.0, []
     for stage in range(MAX_STAGES):
+        warmer.append(particles.u.copy())
         log_l = particles.mean + particles.correction
         following = next_temperature(log_l, beta)
         chosen = particles.take(systematic(np.exp((following - beta) * (log_l - log_l.max())), rng))
@@ -87,7 +93,13 @@ def temper(model: LogLikelihoodModel, measure: Measure, n: int, rng: np.random.G
         move(particles, model, measure, beta, LAST_MOVES if last else MOVES, rng)
         if last:
             break
-    return Population(particles.u, beta)
+    return Population(particles.u, beta, _thinned(warmer[-WARMER_STAGES:], N_WARMER))
+
+
+def _thinned(stages: list[FloatArray], n: int) -> FloatArray:
+    """About n samples of all stages together, as many of each."""
+    each = -(-n // len(stages))
+    return np.concatenate([u[:: max(len(u) // each, 1)][:each] for u in stages])
 
 
 def next_temperature(log_l: FloatArray, beta: float) -> float:

@@ -5,6 +5,7 @@ until enough points lie in that window, and points below it are kept but believe
 """
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from scipy.special import log_ndtr
@@ -37,6 +38,14 @@ LABEL_NOISE = 0.1
 def window(n_dim: int) -> float:
     """Nats below the best point that are in play: a d-dimensional posterior's bulk spans a few times d."""
     return 10.0 + 4.0 * n_dim
+
+
+def headroom(n_dim: int) -> float:
+    """Nats above the best value seen that are believed possible: the best of some dozen draws is d/4 below the peak or so.
+
+    Along a ridge the mean may rise without end beyond the last observation.
+    """
+    return 1.0 + 0.25 * n_dim
 
 
 @dataclass(frozen=True)
@@ -152,6 +161,11 @@ class LogModel:
     def n_dim(self) -> int:
         return len(self.reference.mean)
 
+    @cached_property
+    def ceiling(self) -> float:
+        """Scaled value that nothing is believed to exceed."""
+        return float(self.gp.y.max()) + headroom(self.n_dim)
+
     def predict(self, u: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Mean and standard deviation of log ℓ in nats, at points u (m, d)."""
         p = self.gp.predict(self.reference.whiten(u))
@@ -162,13 +176,15 @@ class LogModel:
         return replace(self, gp=self.gp.expecting(self.reference.whiten(u), noise=NOISE_FLOOR**2))
 
     def mean(self, u: FloatArray) -> FloatArray:
-        """Mean log ℓ minus ``scale.top``, tamed far above the data, with the log-probability of being non-zero."""
+        """Mean log ℓ minus ``scale.top``, tamed above the ceiling, with the log-probability of being non-zero."""
         z = self.reference.whiten(u)
-        return self._tamed(self.gp.predict_mean(z)) / self.scale.factor + self._log_feasible(z)
+        return self._tamed(self.gp.predict_mean(z)) + self._log_feasible(z)
 
     def correction(self, u: FloatArray) -> FloatArray:
-        """What uncertainty adds to the mean: a bounded C/2, and a penalty where little is known."""
-        return self._corrected(np.sqrt(self.gp.predict(self.reference.whiten(u)).var))
+        """What uncertainty adds to the mean: about C/2, and a penalty where little is known."""
+        p = self.gp.predict(self.reference.whiten(u))
+        sd = np.sqrt(p.var)
+        return self._bonus(p.mean, sd) - self._penalty(sd)
 
     def feasibility(self, u: FloatArray) -> FloatArray:
         """Probability that the likelihood is not zero, at points u (m, d): (m,)."""
@@ -179,23 +195,27 @@ class LogModel:
         z = self.reference.whiten(u)
         p = self.gp.predict(z)
         sd = np.sqrt(p.var)
-        expected = self._tamed(p.mean) / self.scale.factor + self._log_feasible(z) + self._corrected(sd)
-        return expected - self._bonus(sd), expected, p
+        plug_in = self._tamed(p.mean) + self._log_feasible(z) - self._penalty(sd)
+        return plug_in, plug_in + self._bonus(p.mean, sd), p
 
     def cov(self, p: Prediction, q: Prediction) -> FloatArray:
         """Covariance of log ℓ between predictions, in nats²."""
         return self.gp.cov(p, q) / self.scale.factor**2
 
     def _tamed(self, mean: FloatArray) -> FloatArray:
-        """A mean far above everything seen is extrapolation: let it grow only like a logarithm."""
-        excess = np.maximum(mean - 5.0 - self.n_dim, 0.0)
-        return mean - excess + np.log1p(excess)
+        """A mean above the ceiling is extrapolation: let it grow only like a logarithm."""
+        excess = np.maximum(mean - self.ceiling, 0.0)
+        return (mean - excess + np.log1p(excess)) / self.scale.factor
 
-    def _bonus(self, sd: FloatArray) -> FloatArray:
-        return 0.5 * np.minimum(sd / self.scale.factor, BONUS_CAP) ** 2
+    def _bonus(self, mean: FloatArray, sd: FloatArray) -> FloatArray:
+        """log E[ℓ] minus the mean, both below the ceiling: C/2 well below it, less near it, with a bounded C."""
+        s = np.clip(sd / self.scale.factor, 1e-3, BONUS_CAP)
+        room = (self.ceiling - mean) / self.scale.factor
+        truncated = 0.5 * s * s + log_ndtr(room / s - s) - log_ndtr(room / s)
+        return truncated - np.minimum(room, 0.0)
 
-    def _corrected(self, sd: FloatArray) -> FloatArray:
-        return self._bonus(sd) - PENALTY_SLOPE * np.maximum(sd - PENALTY_FROM, 0.0) / self.scale.factor
+    def _penalty(self, sd: FloatArray) -> FloatArray:
+        return PENALTY_SLOPE * np.maximum(sd - PENALTY_FROM, 0.0) / self.scale.factor
 
     def _log_feasible(self, z: FloatArray) -> FloatArray | float:
         if self.feasible is None:
