@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import blas
 from scipy.optimize import OptimizeResult, minimize
 
 from basq.errors import FitError
 from basq.gaussians import LOG_2PI
-from basq.linalg import cho_inverse, cho_solve, cholesky
+from basq.linalg import cho_inverse_upper, cho_solve, cholesky
 from basq.surrogate.gp import GP
 from basq.surrogate.kernels import Kernel
 from basq.types import FloatArray
@@ -106,11 +107,12 @@ def negative_log_posterior(
     mean, mean_penalty = profiled_mean(factor, y, current.variance) if constant_mean else (0.0, 0.0)
     omega = cho_solve(factor, y - mean)
     value = 0.5 * float((y - mean) @ omega) + float(np.log(np.diag(factor)).sum()) + 0.5 * len(y) * LOG_2PI
-    g = np.negative(inverse := cho_inverse(factor), out=inverse)
-    g += np.outer(omega, omega)
-    gradient = -contract(g)
+    # one triangle of Ω − ωωᵀ, its diagonal halved: half of the symmetric matrix
+    g = blas.dsyr(-1.0, omega, a=cho_inverse_upper(factor).T, lower=1, overwrite_a=1).T
+    g[np.diag_indices(len(g))] *= 0.5
+    gradient = contract(g)
     # the noise is relative, so it moves with the kernel variance too
-    by_noise = -0.5 * added * float(np.trace(g))
+    by_noise = added * float(np.trace(g))
     gradient[kernel.variance_index] += by_noise - mean_penalty
     penalty, by_penalty = hyperprior.penalty(theta[:n_kernel])
     gradient += by_penalty

@@ -12,9 +12,9 @@ from typing import Self
 
 import numpy as np
 
-from basq.linalg import distance_left, distance_right, half_square_distances, row_blocks
+from basq.linalg import distance_left, distance_right, half_square_distances, row_blocks, upper_blocks
 from basq.surrogate.fit import Hyperprior
-from basq.surrogate.kernels import Contraction
+from basq.surrogate.kernels import Contraction, DistanceSum
 from basq.types import FloatArray
 
 KNOTS = np.linspace(-4.0, 4.0, 11)
@@ -201,28 +201,33 @@ class TrendKernel:
     def with_gradient(self, x: FloatArray) -> tuple[FloatArray, Contraction]:
         grams = self.grams if self.grams is not None and self.grams.x is x else self.prepared(x).grams
         assert grams is not None
-        inner = grams.inner
         s0, s1, s2 = self.trend
         u = x / self.lengthscale
-        shape = half_square_distances(u, u, plus=1.0)
-        np.reciprocal(shape, out=shape)
-        rational = self.variance * shape
-        k = s2 * inner
-        k += s1
-        k *= inner
-        k += rational
-        k += s0
-        bends = self.additive * grams.bends
-        k += bends
+        u = u - u.mean(axis=0)
+        k, shape = np.empty((2, len(x), len(x)))
+        left, right = distance_left(u, np.zeros(u.shape[1]), plus=1.0), distance_right(u, np.zeros(u.shape[1])).T
+        for rows, columns in upper_blocks(len(x)):
+            inner, rational = grams.inner[rows, columns], shape[rows, columns]
+            np.reciprocal(left[rows] @ right[:, columns], out=rational)
+            part = s2 * inner
+            part += s1
+            part *= inner
+            part += s0
+            part += self.variance * rational
+            part += self.additive * grams.bends[rows, columns]
+            k[rows, columns] = part
 
         def contract(g: FloatArray) -> FloatArray:
-            m = g * rational
-            by_variance = 0.5 * m.sum()
-            m *= shape
-            by_scale = m.sum(axis=1) @ (u * u) - (u * (m @ u)).sum(axis=0)
-            weighted = g * inner
-            by_trend = 0.5 * self.trend * np.array([g.sum(), weighted.sum(), np.vdot(weighted, inner)])
-            return np.concatenate([by_scale, [by_variance], by_trend, [0.5 * np.vdot(g, bends)]])
+            by_scale, others = DistanceSum(u), np.zeros(5)
+            for rows, columns in upper_blocks(len(x)):
+                part, inner, rational = g[rows, columns], grams.inner[rows, columns], shape[rows, columns]
+                m, weighted = part * rational, part * inner
+                bent = np.einsum("ij,ij->", part, grams.bends[rows, columns])
+                others += m.sum(), part.sum(), weighted.sum(), np.einsum("ij,ij->", weighted, inner), bent
+                m *= rational
+                by_scale.add(m, rows, columns)
+            factors = np.concatenate([[self.variance], self.trend, [self.additive]])
+            return np.concatenate([self.variance * by_scale.total, factors * others])
 
         return k, contract
 
