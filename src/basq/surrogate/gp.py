@@ -154,11 +154,10 @@ class GP:
         ----------
         vectors : (m_centres, k) array
         """
-        through = cho_solve(self.factor, centres.cross @ vectors)
-        out: FloatArray = np.empty((len(p.x), vectors.shape[1]))
-        for rows in row_blocks(len(p.x), 4 * len(centres.x)):
-            out[rows] = self.kernel(p.x[rows], centres.x) @ vectors
-        out -= p.cross.T @ through
+        out: FloatArray = p.cross.T @ -cho_solve(self.factor, centres.cross @ vectors)
+        against = self.kernel.against(centres.x)
+        for rows in row_blocks(len(p.x), len(centres.x) // 4):
+            out[rows] += against(p.x[rows])[0].T @ vectors
         return out
 
     def sketch(self, size: int) -> "GP":
@@ -208,10 +207,10 @@ class GP:
 def pivots(kernel: Kernel, x: FloatArray, size: int) -> IntArray:
     """Rows of x (n, d) in the order in which a pivoted Cholesky factorisation of K(x, x) takes them: (size,)."""
     left = kernel.diagonal(x)
-    rows, chosen = np.zeros((size, len(x))), np.empty(size, dtype=np.intp)
+    rows, chosen, against = np.zeros((size, len(x))), np.empty(size, dtype=np.intp), kernel.against(x)
     for k in range(size):
         i = chosen[k] = int(np.argmax(left))
-        row = kernel(x[i : i + 1], x)[0] - rows[:k, i] @ rows[:k]
+        row = against(x[i : i + 1])[0][:, 0] - rows[:k, i] @ rows[:k]
         rows[k] = row / np.sqrt(max(left[i], 1e-12 * kernel.variance))
         left = np.maximum(left - rows[k] ** 2, 0.0)
         left[i] = -1.0  # taken

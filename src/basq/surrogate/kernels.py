@@ -147,35 +147,46 @@ class Stationary:
 
     def __call__(self, a: FloatArray, b: FloatArray) -> FloatArray:
         if self.family == "rbf" and a is not b:
-            return self._gaussian(a, b)
+            return self._rows(b)(a)
         r2 = square_distances(a / self.lengthscale, b / self.lengthscale)
         if a is b:  # rounding would be felt: a Matérn-1/2 has slope 1/r at r = 0
             np.fill_diagonal(r2, 0.0)
         return self.variance * _profile(self.family, r2, self.shape)[0]
 
-    def _gaussian(self, a: FloatArray, b: FloatArray) -> FloatArray:
-        """The RBF kernel in place, block by block: these are the largest arrays of a run."""
-        left, right = a / self.lengthscale, b / self.lengthscale
-        centre = right.mean(axis=0) if len(right) else np.zeros(right.shape[1])
-        left, right = -distance_left(left, centre), distance_right(right, centre).T
-        out = np.empty((len(a), len(b)))
-        for rows in row_blocks(len(a), len(b)):
-            block = np.matmul(left[rows], right, out=out[rows])
-            np.minimum(block, 0.0, out=block)
-            np.exp(block, out=block)
-            block *= self.variance
-        return out
+    def _rows(self, data: FloatArray) -> Callable[[FloatArray], FloatArray]:
+        """Return x (m, d) -> K(x, data), (m, n), with what depends on the data alone computed once."""
+        if self.family != "rbf":
+            return lambda x: self(x, data)
+        scaled = data / self.lengthscale
+        centre = scaled.mean(axis=0) if len(scaled) else np.zeros(scaled.shape[1])
+        right = distance_right(scaled, centre).T
+
+        def evaluate(x: FloatArray) -> FloatArray:
+            """In place, block by block: these are the largest arrays of a run."""
+            left = -distance_left(x / self.lengthscale, centre)
+            out = np.empty((len(x), len(data)))
+            for rows in row_blocks(len(x), len(data)):
+                block = np.matmul(left[rows], right, out=out[rows])
+                np.minimum(block, 0.0, out=block)
+                np.exp(block, out=block)
+                block *= self.variance
+            return out
+
+        return evaluate
 
     def diagonal(self, x: FloatArray) -> FloatArray:
         return np.full(len(x), self.variance)
 
     def against(self, data: FloatArray) -> Callable[[FloatArray], tuple[FloatArray, FloatArray]]:
-        return lambda x: (self(x, data).T, self.diagonal(x))  # the layout in which triangular systems are solved
+        matrix = self._rows(data)
+        return lambda x: (matrix(x).T, self.diagonal(x))  # the layout in which triangular systems are solved
 
     def weighted_sum(self, data: FloatArray, weights: FloatArray) -> Callable[[FloatArray], FloatArray]:
+        matrix = self._rows(data)
+
         def evaluate(x: FloatArray) -> FloatArray:
             # a few blocks at a time: the whole matrix would take longer to be allocated than to be used
-            parts = [self(x[rows], data) @ weights for rows in row_blocks(len(x), max(len(data) // 16, 1))]
+            parts = [matrix(x[rows]) @ weights for rows in row_blocks(len(x), max(len(data) // 16, 1))]
             return np.concatenate(parts) if parts else np.empty(0)
 
         return evaluate
