@@ -95,7 +95,8 @@ class TrendKernel:
 
     def features(self, z: FloatArray) -> FloatArray:
         """Functions of the single parameters whose inner product is the additive part: (n, 11 d)."""
-        return (_bumps(np.arcsinh(z @ self.axes.T)) @ KNOT_ROOT).reshape(len(z), len(self.axes) * len(KNOTS))
+        bumps = _bumps(np.arcsinh(z @ self.axes.T)).reshape(-1, len(KNOTS))
+        return (bumps @ KNOT_ROOT).reshape(len(z), len(self.axes) * len(KNOTS))
 
     def _rational(self, a: FloatArray, b: FloatArray) -> FloatArray:
         """v RQ(a, b), in place: this is the largest array of the sampling."""
@@ -131,18 +132,17 @@ class TrendKernel:
     def against(self, data: FloatArray) -> Callable[[FloatArray], tuple[FloatArray, FloatArray]]:
         s0, s1, s2 = self.trend
         rational = self._rationals(data)
-        bends = (self.additive * self.features(data)).T
+        right = np.column_stack([self.additive * self.features(data), s1 * data, np.full(len(data), s0)]).T
+        curved = np.sqrt(s2) * data.T
 
         def evaluate(x: FloatArray) -> tuple[FloatArray, FloatArray]:
             features, out = self.features(x), np.empty((len(x), len(data)))
-            for rows, _ in rational(x, out):
-                inner = x[rows] @ data.T
-                trend = s2 * inner
-                trend += s1
-                trend *= inner
-                trend += s0
-                trend += features[rows] @ bends
-                out[rows] += trend
+            left = np.column_stack([features, x, np.ones(len(x))])
+            for rows, block in rational(x, out):
+                square = x[rows] @ curved
+                square *= square
+                square += left[rows] @ right
+                block += square
             return out.T, self._variances(x, features)
 
         return evaluate
@@ -187,9 +187,12 @@ class TrendKernel:
     def weighted_gradient(self, x: FloatArray, data: FloatArray, weights: FloatArray) -> FloatArray:
         """Gradient of ``weighted_sum`` at the rows of x: (m, d)."""
         _, s1, s2 = self.trend
-        rational = self._rational(x, data)
-        slope = rational * rational * (weights / self.variance)
-        out: FloatArray = (slope @ data - slope.sum(axis=1)[:, None] * x) / self.lengthscale**2
+        out = np.empty_like(x)
+        columns = (weights / self.variance)[:, None] * np.column_stack([data, np.ones(len(data))])
+        for rows, block in self._rationals(data)(x, None):
+            block *= block
+            sums = block @ columns
+            out[rows] = (sums[:, :-1] - sums[:, -1:] * x[rows]) / self.lengthscale**2
         out += s1 * (weights @ data) + 2.0 * x @ (s2 * (data.T * weights) @ data)
         parameters = x @ self.axes.T
         bent = np.arcsinh(parameters)
