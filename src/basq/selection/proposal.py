@@ -195,8 +195,8 @@ def _draw_uncertain(
     chosen, chance = race(weights, n, rng)
 
     def density(p: Prediction) -> FloatArray:
-        others = len(p.x) - n
-        elsewhere = uncertainty(p.x[:others], p.mean[:others])
+        others = p[: len(p.x) - n]
+        elsewhere = target.var(others) if uncertainty.sketch is gp else uncertainty(others.x, others.mean)
         return len(pool) * chance(np.concatenate([elsewhere, weights[chosen]]))
 
     return Part(pool[chosen], density), "resampling", acceptance

@@ -138,11 +138,11 @@ class TrendKernel:
         def evaluate(x: FloatArray) -> tuple[FloatArray, FloatArray]:
             features, out = self.features(x), np.empty((len(x), len(data)))
             left = np.column_stack([features, x, np.ones(len(x))])
-            for rows, block in rational(x, out):
+            for rows, _ in rational(x, out):
                 square = x[rows] @ curved
                 square *= square
                 square += left[rows] @ right
-                block += square
+                out[rows] += square
             return out.T, self._variances(x, features)
 
         return evaluate
@@ -190,8 +190,7 @@ class TrendKernel:
         out = np.empty_like(x)
         columns = (weights / self.variance)[:, None] * np.column_stack([data, np.ones(len(data))])
         for rows, block in self._rationals(data)(x, None):
-            block *= block
-            sums = block @ columns
+            sums = (block * block) @ columns
             out[rows] = (sums[:, :-1] - sums[:, -1:] * x[rows]) / self.lengthscale**2
         out += s1 * (weights @ data) + 2.0 * x @ (s2 * (data.T * weights) @ data)
         parameters = x @ self.axes.T
