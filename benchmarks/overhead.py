@@ -337,7 +337,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="only the sizes of the targets")
     parser.add_argument("--guard", action="store_true", help="only one size; fail if it is far above its target")
-    parser.add_argument("--peers", action="store_true", help="also PyVBMC (needs the extra 'bench')")
+    parser.add_argument("--peers", action="store_true", help="also PyVBMC and BOBE, where installed")
     parser.add_argument("--restart", action="store_true", help="forget earlier rows")
     parser.add_argument("--output", type=Path, default=ROWS, help="file of the rows of all sizes")
     options = parser.parse_args()
@@ -367,10 +367,11 @@ def main() -> None:
     }
     results["imports_over_numpy"] = imports()
     if options.peers:
-        from benchmarks.engine import against_pyvbmc
+        from benchmarks.peers import PEERS, against
 
-        results["pyvbmc_over_ours"] = against_pyvbmc()
-    for key in ("local_penalisation_over_recombination", "imports_over_numpy", "pyvbmc_over_ours"):
+        for peer in PEERS:
+            results[f"{peer}_over_ours"] = against(peer)
+    for key in ("local_penalisation_over_recombination", "imports_over_numpy", "PyVBMC_over_ours", "BOBE_over_ours"):
         if key in results:
             print(key, {k: round(v, 2) for k, v in results[key].items()}, flush=True)
     print(json.dumps(results, default=float))
