@@ -152,7 +152,7 @@ class Standing:
         problem, method = basq.problems.mixture(d), METHODS[name]
         seen, fitted = observations(problem, n), None
         with blas_threads(n):
-            for size in (n // 2, max(n - batch_size, n // 2)):
+            for size in (max(n // 4, min(n // 2, 200)), max(n - batch_size, n // 2)):
                 fitted = method.fit(first(seen, size), problem.prior, fitted, np.random.default_rng(size))
                 method.select(fitted, batch_size, np.random.default_rng(1), cost_ratio=0.0, taken=np.empty((0, d)))
         return cls(name, problem, seen, fitted, batch_size)
@@ -349,7 +349,7 @@ def main() -> None:
     sizes = [(1000, 10, 100), (1000, 10, 50)]
     if not options.quick:
         sizes = [(n, d, b) for n in (100, 300, 1000, 3000) for d in (2, 5, 10, 20) for b in (16, 100)] + sizes[1:]
-    rows = table(sizes, repeats=3, path=None if options.quick else options.output)
+    rows = table(sizes, repeats=3 if options.quick else 2, path=None if options.quick else options.output)
     found = {(r["method"], r["n"], r["d"], r["batch_size"]): r for r in rows}
     results: dict[str, Any] = {"rows": rows}
     for name in METHODS:
