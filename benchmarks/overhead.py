@@ -44,6 +44,11 @@ ROWS = Path("benchmarks/results/overhead.jsonl")
 N_CANDIDATES = 20_000
 TARGETS = {"paper": 6.0, "auto": 8.0}
 """Floors that a batch may cost at n = 1,000, d = 10, batch 100."""
+LIMITS = {
+    "paper": {"seconds": 12.0, "fit": 4.0, "candidates": 5.0, "features": 2.0, "recombination": 1.0, "evidence": 1.0},
+    "auto": {"seconds": 16.0, "fit": 5.0, "candidates": 5.0, "evidence": 4.0, "exploration": 4.0, "features": 1.0},
+}
+"""Floors above which something got slow: two or three times what a batch and its stages cost, machines being noisy."""
 STAGES = {
     "paper": {
         "fit": ["basq.paper.fit"],
@@ -324,13 +329,15 @@ def imports() -> dict[str, float]:
 
 
 def guard(rows: list[dict[str, Any]]) -> None:
-    """Fail if a batch costs far more floors than it should: twice the targets, for machines are noisy."""
-    for row in rows:
-        most = 2 * TARGETS[row["method"]]
-        if row["ratio"] > most:
-            raise SystemExit(
-                f"{row['method']}: {row['ratio']:.1f} floors a batch, more than {most}: something got slow."
-            )
+    """Fail if a batch or one of its stages costs far more floors than it should."""
+    slow = [
+        f"{row['method']}: {stage} {row[stage] / row['floor']:.1f} floors, more than {most}"
+        for row in rows
+        for stage, most in LIMITS[row["method"]].items()
+        if row[stage] > most * row["floor"]
+    ]
+    if slow:
+        raise SystemExit("Something got slow. " + "; ".join(slow) + ".")
 
 
 def main() -> None:
