@@ -9,7 +9,7 @@ from scipy.optimize import OptimizeResult, minimize
 
 from basq.errors import FitError
 from basq.gaussians import LOG_2PI
-from basq.linalg import cho_inverse_upper, cho_solve, cholesky, solve_lower
+from basq.linalg import cho_inverse_upper, cho_solve, cholesky, diagonal, solve_lower
 from basq.surrogate.gp import GP
 from basq.surrogate.kernels import Kernel
 from basq.types import FloatArray
@@ -112,10 +112,10 @@ def negative_log_posterior(
     factor, _ = cholesky(k, plus=added + known_noise)
     mean, mean_penalty = profiled_mean(factor, y, current.variance) if constant_mean else (0.0, 0.0)
     omega = cho_solve(factor, y - mean)
-    value = 0.5 * float((y - mean) @ omega) + float(np.log(np.diag(factor)).sum()) + 0.5 * len(y) * LOG_2PI
+    value = 0.5 * float((y - mean) @ omega) + float(np.log(diagonal(factor)).sum()) + 0.5 * len(y) * LOG_2PI
     # one triangle of Ω − ωωᵀ, its diagonal halved: half of the symmetric matrix
     g = blas.dsyr(-1.0, omega, a=cho_inverse_upper(factor).T, lower=1, overwrite_a=1).T
-    g[np.diag_indices(len(g))] *= 0.5
+    diagonal(g.T)[:] *= 0.5
     gradient = contract(g)
     # the noise is relative, so it moves with the kernel variance too
     by_noise = added * float(np.trace(g))

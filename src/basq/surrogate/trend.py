@@ -95,6 +95,8 @@ class TrendKernel:
 
     def features(self, z: FloatArray) -> FloatArray:
         """Functions of the single parameters whose inner product is the additive part: (n, 11 d)."""
+        if not len(self.axes):
+            return np.empty((len(z), 0))
         bumps = _bumps(np.arcsinh(z @ self.axes.T)).reshape(-1, len(KNOTS))
         return (bumps @ KNOT_ROOT).reshape(len(z), len(self.axes) * len(KNOTS))
 
@@ -193,6 +195,8 @@ class TrendKernel:
             sums = (block * block) @ columns
             out[rows] = (sums[:, :-1] - sums[:, -1:] * x[rows]) / self.lengthscale**2
         out += s1 * (weights @ data) + 2.0 * x @ (s2 * (data.T * weights) @ data)
+        if not len(self.axes):
+            return out
         parameters = x @ self.axes.T
         bent = np.arcsinh(parameters)
         coefficients = (self.additive * (weights @ self.features(data))).reshape(-1, len(KNOTS)) @ KNOT_ROOT.T
