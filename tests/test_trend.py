@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from basq.surrogate.trend import KNOTS, TrendKernel, _bumps
+from basq.surrogate.trend import KNOTS, TrendKernel, _bumps, _summed_bumps
 
 
 def random_kernel(rng, d, k):
@@ -74,3 +74,10 @@ def test_bumps_far_out_are_zero_not_nan():
     far = _bumps(np.array([[60.0, -60.0, 8.0]]))
     assert np.isfinite(far).all()
     np.testing.assert_allclose(far, np.exp(-0.5 * (np.array([[60.0, -60.0, 8.0]])[..., None] - KNOTS) ** 2), atol=1e-13)
+
+
+def test_summed_bumps():
+    rng = np.random.default_rng(0)
+    b, coefficients = np.concatenate([rng.normal(0.0, 3.0, (50, 3)), [[-700.0, 90.0, 0.0]]]), rng.normal(size=(3, 11))
+    expected = np.einsum("nkj,kj->n", np.exp(-0.5 * (b[..., None] - KNOTS) ** 2), coefficients)
+    np.testing.assert_allclose(_summed_bumps(b, coefficients), expected, rtol=1e-11, atol=1e-13)

@@ -154,17 +154,22 @@ class TrendKernel:
         s0, s1, s2 = self.trend
         constant, linear = s0 * weights.sum(), s1 * (weights @ data)
         quadratic = s2 * (data.T * weights) @ data
-        bends = self.additive * (weights @ self.features(data))
+        bends = self._bends(data, weights)
         rational = self._rationals(data)
 
         def evaluate(x: FloatArray) -> FloatArray:
             out: FloatArray = constant + x @ linear + np.einsum("ni,ni->n", x @ quadratic, x)
-            out += self.features(x) @ bends
+            if len(self.axes):
+                out += _summed_bumps(np.arcsinh(x @ self.axes.T), bends)
             for rows, block in rational(x, None):
                 out[rows] += block @ weights
             return out
 
         return evaluate
+
+    def _bends(self, data: FloatArray, weights: FloatArray) -> FloatArray:
+        """Coefficients of the bumps of every parameter in the additive part of ``weighted_sum``: (k, knots)."""
+        return (self.additive * (weights @ self.features(data))).reshape(-1, len(KNOTS)) @ KNOT_ROOT.T
 
     def _rationals(
         self, data: FloatArray
@@ -199,8 +204,8 @@ class TrendKernel:
             return out
         parameters = x @ self.axes.T
         bent = np.arcsinh(parameters)
-        coefficients = (self.additive * (weights @ self.features(data))).reshape(-1, len(KNOTS)) @ KNOT_ROOT.T
-        by_parameter = np.einsum("nik,ik->ni", (KNOTS - bent[:, :, None]) * _bumps(bent), coefficients)
+        bends = self._bends(data, weights)
+        by_parameter = np.einsum("nik,ik->ni", (KNOTS - bent[:, :, None]) * _bumps(bent), bends)
         out += (by_parameter / np.sqrt(1.0 + parameters**2)) @ self.axes
         return out
 
@@ -251,3 +256,15 @@ def _bumps(b: FloatArray) -> FloatArray:
         np.multiply(out[..., j - 1], factor, out=out[..., j])
     out *= np.exp(-0.5 * KNOTS**2)
     return out
+
+
+def _summed_bumps(b: FloatArray, coefficients: FloatArray) -> FloatArray:
+    """Sum of ``_bumps(b)``, b (n, k), times coefficients (k, knots): (n,), as a polynomial in exp(b Δ)."""
+    b = np.clip(b, -60.0, 60.0)  # every bump is zero there, and powers would overflow beyond
+    scaled = (coefficients * np.exp(-0.5 * KNOTS**2)).T
+    factor = np.exp((KNOTS[1] - KNOTS[0]) * b)
+    out = np.tile(scaled[-1], (len(b), 1))
+    for c in scaled[-2::-1]:
+        out *= factor
+        out += c
+    return np.einsum("nk,nk->n", out, np.exp(b * (KNOTS[0] - 0.5 * b)))
