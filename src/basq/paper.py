@@ -40,8 +40,6 @@ SHIFT = 0.01
 """BBQ's γ, relative to the largest likelihood seen (Osborne et al. 2012 use a hundredth)."""
 INITIAL_NOISE = 1e-4
 """Relative noise variance where it would be learned, but hyperparameters are not updated."""
-FIRST_STEPS, NEXT_STEPS = 60, 15
-"""Most steps of the search for hyperparameters: at first, and from those of the last batch, where the next goes on."""
 N_BETWEEN = 200
 """Most points between the data that BBQ's third process learns from."""
 N_EMPIRICAL = 2**14
@@ -306,8 +304,7 @@ class Paper:
         noise = kernel.variance * (INITIAL_NOISE if relative is None else relative) + noise_sd**2
         gp = previous.grown(u, y, noise) if previous is not None else None
         if self.update_kernel and not (gp is not None and still_right(gp)):
-            steps = FIRST_STEPS if previous is None else NEXT_STEPS
-            return fit(u, y, kernel, constant_mean=constant, noise=relative, known_noise=noise_sd**2, max_steps=steps)
+            return fit(u, y, kernel, constant_mean=constant, noise=relative, known_noise=noise_sd**2)
         gp = gp or GP.condition(u, y, kernel, noise=noise)
         return replace(gp, mean=profiled_mean(gp.factor, y, kernel.variance)[0]) if constant else gp
 
