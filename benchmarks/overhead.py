@@ -4,7 +4,7 @@
     python -m benchmarks.overhead --quick    # the sizes of the targets (5 minutes)
     python -m benchmarks.overhead --peers    # also PyVBMC and BOBE where they are installed (15 minutes more)
 
-One batch is timed after three warm-up fits, with one BLAS thread below the size where two pay and all above, as in a
+One batch is timed after two warm-up fits, with one BLAS thread below the size where two pay and all above, as in a
 run; it is one that looks for hyperparameters (Paper keeps those that predicted the last batch well, which costs less).
 The floor is one Cholesky factorisation of the n × n kernel matrix, one N × n kernel evaluation and one product of N × n
 and n × b matrices (N = 20,000), timed alone in the same process; batches and floors are timed in turns and the best of
@@ -153,11 +153,11 @@ class Standing:
 
     @classmethod
     def of(cls, name: str, n: int, d: int, batch_size: int) -> "Standing":
-        """Three fits and selections on the way to n observations, the last two a batch apart."""
+        """Two fits and selections on the way to n observations, a batch apart."""
         problem, method = basq.problems.mixture(d), METHODS[name]
         seen, fitted = observations(problem, n), None
         with blas_threads(n):
-            for size in (max(n // 4, min(n // 2, 200)), *(max(n - k * batch_size, n // 2) for k in (2, 1))):
+            for size in (max(n - 2 * batch_size, n // 2), max(n - batch_size, n // 2)):
                 fitted = method.fit(first(seen, size), problem.prior, fitted, np.random.default_rng(size))
                 method.select(fitted, batch_size, np.random.default_rng(1), cost_ratio=0.0, taken=np.empty((0, d)))
         return cls(name, problem, seen, fitted, batch_size)
