@@ -164,32 +164,6 @@ def table(rows: list[Row]) -> dict[str, Any]:
     return {"overall": overall, "families": out}
 
 
-def against_pyvbmc() -> dict[str, float]:
-    """Overhead of both tools on three problems, in this process: seconds of ours, theirs, and the ratio."""
-    from pyvbmc import VBMC
-
-    out = {}
-    for family in ("gauss 6", "student 4", "rosen 2"):
-        problem = FAMILIES[family](0)
-        ours = work(family, 0)["seconds"]
-        d, prior = problem.n_dim, problem.prior
-
-        def log_joint(u: np.ndarray, problem: Problem = problem, prior: Any = prior) -> float:
-            u = np.atleast_2d(u)
-            return float(problem.log_likelihood(prior.from_standard(u))[0] + prior.measure.log_pdf(u)[0])
-
-        start = time.perf_counter()
-        vbmc = VBMC(
-            log_joint, np.zeros((1, d)), np.full((1, d), -np.inf), np.full((1, d), np.inf), np.full((1, d), -1.0),
-            np.full((1, d), 1.0), options={"display": "off"},
-        )  # fmt: skip
-        vbmc.optimize()
-        theirs = time.perf_counter() - start
-        out[family] = theirs / ours
-        print(f"{family}: ours {ours:.1f} s, PyVBMC {theirs:.1f} s, ratio {theirs / ours:.0f}")
-    return out
-
-
 def main() -> None:
     parser = study_parser(__doc__, "engine.csv", quick="2 seeds", seeds=10, jobs=2)
     parser.add_argument("--first-seed", type=int, default=0)
@@ -201,7 +175,9 @@ def main() -> None:
     tasks = [{"family": f, "seed": s} for s in seeds for f in families]
     results = table(run_all(work, tasks, options.output, jobs=options.jobs, restart=options.restart))
     if options.pyvbmc:
-        results["pyvbmc_over_ours"] = against_pyvbmc()
+        from benchmarks.peers import against
+
+        results["pyvbmc_over_ours"] = against("PyVBMC")
     print(json.dumps(results))
 
 

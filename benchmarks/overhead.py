@@ -1,13 +1,16 @@
 """What the tool itself costs: time by stage, against the least that the method needs on this machine.
 
-    python -m benchmarks.overhead            # all sizes (20 minutes)
-    python -m benchmarks.overhead --quick    # the sizes of the targets (3 minutes)
-    python -m benchmarks.overhead --peers    # also PyVBMC, at equal calls (10 minutes more)
+    python -m benchmarks.overhead            # all sizes (an hour)
+    python -m benchmarks.overhead --quick    # the sizes of the targets (5 minutes)
+    python -m benchmarks.overhead --peers    # also PyVBMC and BOBE where they are installed (15 minutes more)
 
-One batch is timed after two warm-up fits, with one BLAS thread below the size where two pay and all above, as in a run.
+One batch is timed after two warm-up fits, with one BLAS thread below the size where two pay and all above, as in a
+run; all look for hyperparameters (Paper would keep those that predicted the last batch well, which costs less).
 The floor is one Cholesky factorisation of the n × n kernel matrix, one N × n kernel evaluation and one product of N × n
 and n × b matrices (N = 20,000), timed alone in the same process; batches and floors are timed in turns and the best of
-each counts, for other work on the machine only ever adds. The last line is JSON.
+each counts, for other work on the machine only ever adds. For the same reason seconds are those of the processor, but
+for the store, which waits for the disk. Rows of all sizes go to a file at once; a second call goes on where the first
+was stopped. The last line is JSON.
 """
 
 import argparse
@@ -37,9 +40,15 @@ from basq.linalg import blas_threads, cholesky
 from basq.observations import Observations
 from basq.surrogate.kernels import make_kernel
 
+ROWS = Path("benchmarks/results/overhead.jsonl")
 N_CANDIDATES = 20_000
 TARGETS = {"paper": 6.0, "auto": 8.0}
 """Floors that a batch may cost at n = 1,000, d = 10, batch 100."""
+LIMITS = {
+    "paper": {"seconds": 12.0, "fit": 4.0, "candidates": 5.0, "features": 2.0, "recombination": 1.0, "evidence": 1.0},
+    "auto": {"seconds": 16.0, "fit": 5.0, "candidates": 5.0, "evidence": 4.0, "exploration": 4.0, "features": 1.0},
+}
+"""Floors above which something got slow: two or three times what a batch and its stages cost, machines being noisy."""
 STAGES = {
     "paper": {
         "fit": ["basq.paper.fit"],
@@ -79,7 +88,7 @@ class Stopwatch:
             self._running.pop()
 
     def _tick(self) -> None:
-        now = time.perf_counter()
+        now = time.process_time()
         if self._running:
             self.seconds[self._running[-1]] += now - self._since
         self._since = now
@@ -132,24 +141,45 @@ def first(seen: Observations, n: int) -> Observations:
     return seen.where(np.arange(len(seen)) < n)
 
 
-def one_batch(name: str, n: int, d: int, batch_size: int) -> dict[str, float]:
-    """Seconds by stage of a step that ends with n observations, and of what a user asks for afterwards."""
-    problem, method = basq.problems.mixture(d), METHODS[name]
-    seen, fitted, none = observations(problem, n), None, np.empty((0, d))
-    watch = Stopwatch()
-    with blas_threads(n):
-        for size in (n - 2 * batch_size, n - batch_size):
-            fitted = method.fit(first(seen, max(size, n // 2)), problem.prior, fitted, np.random.default_rng(size))
-            method.select(fitted, batch_size, np.random.default_rng(1), cost_ratio=0.0, taken=none)
-        with watch.watching(STAGES[name]), watch.stage("rest"):
-            fitted = method.fit(seen, problem.prior, fitted, np.random.default_rng(2))
-            with watch.stage("evidence"):
-                _ = fitted.log_evidence, fitted.log_evidence_std
-            method.select(fitted, batch_size, np.random.default_rng(3), cost_ratio=0.0, taken=none)
-        batch = sum(watch.seconds.values())
-        with watch.stage("posterior sampling"):
-            fitted.posterior.sample(1000, np.random.default_rng(4))
-    return {**watch.seconds, "store": store_time(problem, seen, batch_size), "batch": batch}
+def always_searching() -> Any:
+    """No batch of Paper keeps its hyperparameters: an upper bound, and the same work whatever the sizes."""
+    return patch("basq.paper.still_right", lambda gp: False)
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A run that is about to learn from its last batch."""
+
+    name: str
+    problem: basq.problems.Problem
+    seen: Observations
+    fitted: Any
+    batch_size: int
+
+    @classmethod
+    def of(cls, name: str, n: int, d: int, batch_size: int) -> "Standing":
+        """Two fits and selections on the way to n observations, a batch apart."""
+        problem, method = basq.problems.mixture(d), METHODS[name]
+        seen, fitted = observations(problem, n), None
+        with blas_threads(n), always_searching():
+            for size in (max(n - 2 * batch_size, n // 2), max(n - batch_size, n // 2)):
+                fitted = method.fit(first(seen, size), problem.prior, fitted, np.random.default_rng(size))
+                method.select(fitted, batch_size, np.random.default_rng(1), cost_ratio=0.0, taken=np.empty((0, d)))
+        return cls(name, problem, seen, fitted, batch_size)
+
+    def one_batch(self) -> dict[str, float]:
+        """Seconds by stage of a step that ends with n observations, and of what a user asks for afterwards."""
+        method, watch, none = METHODS[self.name], Stopwatch(), np.empty((0, self.problem.n_dim))
+        with blas_threads(len(self.seen)), always_searching():
+            with watch.watching(STAGES[self.name]), watch.stage("rest"):
+                fitted = method.fit(self.seen, self.problem.prior, self.fitted, np.random.default_rng(2))
+                with watch.stage("evidence"):
+                    _ = fitted.log_evidence, fitted.log_evidence_std
+                method.select(fitted, self.batch_size, np.random.default_rng(3), cost_ratio=0.0, taken=none)
+            batch = sum(watch.seconds.values())
+            with watch.stage("posterior sampling"):
+                fitted.posterior.sample(1000, np.random.default_rng(4))
+        return {**watch.seconds, "store": store_time(self.problem, self.seen, self.batch_size), "batch": batch}
 
 
 def store_time(problem: basq.problems.Problem, seen: Observations, batch_size: int) -> float:
@@ -180,12 +210,12 @@ def floor(n: int, d: int, batch_size: int) -> dict[str, float]:
         }
 
 
-def _best(work: Callable[[], Any], repeats: int = 3) -> float:
+def _best(work: Callable[[], Any], repeats: int = 3, clock: Callable[[], float] = time.process_time) -> float:
     times = []
     for _ in range(repeats):
-        start = time.perf_counter()
+        start = clock()
         work()
-        times.append(time.perf_counter() - start)
+        times.append(clock() - start)
     return min(times)
 
 
@@ -193,7 +223,7 @@ def peak_memory(name: str, n: int, d: int, batch_size: int) -> float:
     """Largest memory of a step beyond what was there before, in GB; how long the first search takes does not matter."""
     tracemalloc.start()
     with patch("basq.surrogate.log_model.FIRST_STEPS", 1), patch("basq.selection.exploration.GROWTH", 9.0):
-        one_batch(name, n, d, batch_size)
+        Standing.of(name, n, d, batch_size).one_batch()
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     return peak / 1e9
@@ -227,54 +257,77 @@ def gradients_per_batch(name: str) -> float:
     return float(np.mean(counts[3:]))
 
 
-def best_batch(name: str, n: int, d: int, batch_size: int, repeats: int) -> tuple[dict[str, float], float]:
+def row(name: str, n: int, d: int, batch_size: int, repeats: int) -> dict[str, Any]:
     """The quickest of some batches by stage, and the floor."""
-    batches, floors = [], []
+    standing, batches, floors = Standing.of(name, n, d, batch_size), [], []
     for _ in range(repeats):
         floors.append(sum(floor(n, d, batch_size).values()))
-        batches.append(one_batch(name, n, d, batch_size))
-    return min(batches, key=lambda b: b["batch"]), min(floors)
+        batches.append(standing.one_batch())
+    seconds, least = min(batches, key=lambda b: b["batch"]), min(floors)
+    whole = seconds.pop("batch")
+    sizes = {"method": name, "n": n, "d": d, "batch_size": batch_size}
+    return {**sizes, "floor": least, "seconds": whole, "ratio": whole / least, **seconds}
 
 
-def table(sizes: list[tuple[int, int, int]], repeats: int) -> list[dict[str, Any]]:
+SIZES = ("method", "n", "d", "batch_size")
+
+
+def table(sizes: list[tuple[int, int, int]], repeats: int, path: Path | None = None) -> list[dict[str, Any]]:
+    """Rows of all methods and sizes; those that a file of JSON lines has already are not measured again."""
+    known = [json.loads(line) for line in path.read_text().splitlines()] if path and path.exists() else []
     rows = []
     for name in METHODS:
-        for n, d, batch_size in sizes:
-            seconds, least = best_batch(name, n, d, batch_size, repeats)
-            row = {"method": name, "n": n, "d": d, "batch": batch_size, "floor": least, **seconds}
-            row["seconds"], row["ratio"] = row.pop("batch"), seconds["batch"] / least
-            row["batch_size"] = batch_size
-            parts = "  ".join(f"{k} {v:.3f}" for k, v in seconds.items() if k != "batch")
-            size = f"{name:>5} n={n:<5} d={d:<3} b={batch_size:<4}"
-            print(f"{size} {row['seconds']:7.3f} s = {row['ratio']:5.2f} floors   {parts}", flush=True)
-            rows.append(row)
+        for size in sizes:
+            found = next((r for r in known if tuple(r[k] for k in SIZES) == (name, *size)), None)
+            if found is None:
+                found = row(name, *size, repeats)
+                if path:
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    with path.open("a") as file:
+                        file.write(json.dumps(found) + "\n")
+            rows.append(found)
+            show(found)
     return rows
+
+
+def show(r: dict[str, Any]) -> None:
+    parts = "  ".join(f"{k} {v:.3f}" for k, v in r.items() if k not in (*SIZES, "floor", "seconds", "ratio"))
+    size = f"{r['method']:>5} n={r['n']:<5} d={r['d']:<3} b={r['batch_size']:<4}"
+    print(f"{size} {r['seconds']:7.3f} s = {r['ratio']:5.2f} floors   {parts}", flush=True)
+
+
+def doubling(name: str, repeats: int = 4) -> float:
+    """What a batch of 100 costs over one of 50, timed in turns, at n = 1,000 and d = 10."""
+    standings = [Standing.of(name, 1000, 10, batch_size) for batch_size in (50, 100)]
+    half, full = np.min([[s.one_batch()["batch"] for s in standings] for _ in range(repeats)], axis=0)
+    return float(full / half)
 
 
 def growth(rows: list[dict[str, Any]], name: str, d: int, batch_size: int) -> dict[str, float]:
     """Exponent in n of every stage, by a straight line through the logarithms."""
     mine = [r for r in rows if (r["method"], r["d"], r["batch_size"]) == (name, d, batch_size)]
-    stages = [k for k in mine[0] if k not in ("method", "n", "d", "batch_size", "ratio")]
+    stages = [k for k in mine[0] if k not in (*SIZES, "ratio")]
     n = np.log([r["n"] for r in mine])
     return {s: round(float(np.polyfit(n, np.log([max(r.get(s, 0.0), 1e-6) for r in mine]), 1)[0]), 2) for s in stages}
 
 
-def local_penalisation(batch_size: int) -> float:
-    """Selection by local penalisation (batch WSABI) over the same batch by recombination, at 200 observations."""
-    problem, none = basq.problems.mixture(10), np.empty((0, 10))
-    seen, seconds = observations(problem, 200), []
-    with blas_threads(200):
-        for method in (basq.Paper(selection="local-penalisation"), basq.Paper()):
-            fitted = method.fit(seen, problem.prior, None, np.random.default_rng(0))
-            start = time.perf_counter()
-            method.select(fitted, batch_size, np.random.default_rng(1), cost_ratio=0.0, taken=none)
-            seconds.append(time.perf_counter() - start)
-    return seconds[0] / seconds[1]
+def local_penalisation(n: int, batch_size: int) -> float:
+    """Selection by local penalisation (batch WSABI) over the same batch by recombination."""
+    problem = basq.problems.mixture(10)
+    seen, rng = observations(problem, n), np.random.default_rng
+    with blas_threads(n):
+        fitted = basq.Paper().fit(seen, problem.prior, None, rng(0))
+
+        def seconds(method: basq.Paper, repeats: int) -> float:
+            return _best(lambda: method.select(fitted, batch_size, rng(1)), repeats)
+
+        return seconds(basq.Paper(selection="local-penalisation"), 1) / seconds(basq.Paper(), 3)
 
 
 def import_time(code: str) -> float:
     """Seconds of a fresh interpreter that runs some code, best of five."""
-    return _best(lambda: subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL), 5)
+    command = [sys.executable, "-c", code]
+    return _best(lambda: subprocess.run(command, check=True, stdout=subprocess.DEVNULL), 5, time.perf_counter)
 
 
 def imports() -> dict[str, float]:
@@ -288,47 +341,56 @@ def imports() -> dict[str, float]:
 
 
 def guard(rows: list[dict[str, Any]]) -> None:
-    """Fail if a batch costs far more floors than it should: twice the targets, for machines are noisy."""
-    for row in rows:
-        most = 2 * TARGETS[row["method"]]
-        if row["ratio"] > most:
-            raise SystemExit(
-                f"{row['method']}: {row['ratio']:.1f} floors a batch, more than {most}: something got slow."
-            )
+    """Fail if a batch or one of its stages costs far more floors than it should."""
+    slow = [
+        f"{row['method']}: {stage} {row[stage] / row['floor']:.1f} floors, more than {most}"
+        for row in rows
+        for stage, most in LIMITS[row["method"]].items()
+        if row[stage] > most * row["floor"]
+    ]
+    if slow:
+        raise SystemExit("Something got slow. " + "; ".join(slow) + ".")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="only the sizes of the targets")
     parser.add_argument("--guard", action="store_true", help="only one size; fail if it is far above its target")
-    parser.add_argument("--peers", action="store_true", help="also PyVBMC (needs the extra 'bench')")
+    parser.add_argument("--peers", action="store_true", help="also PyVBMC and BOBE, where installed")
+    parser.add_argument("--restart", action="store_true", help="forget earlier rows")
+    parser.add_argument("--output", type=Path, default=ROWS, help="file of the rows of all sizes")
     options = parser.parse_args()
     if options.guard:
-        guard(table([(1000, 10, 100)], repeats=2))
+        guard(table([(1000, 10, 100)], repeats=3))
         return
-    sizes = [(1000, 10, 100), (1000, 10, 50)]
+    if options.restart:
+        options.output.unlink(missing_ok=True)
+    sizes = [(1000, 10, 100)]
     if not options.quick:
-        sizes = [(n, d, b) for n in (100, 300, 1000, 3000) for d in (2, 5, 10, 20) for b in (16, 100)] + sizes[1:]
-    rows = table(sizes, repeats=3 if options.quick else 2)
+        sizes = [(n, d, b) for n in (100, 300, 1000, 3000) for d in (2, 5, 10, 20) for b in (16, 100)]
+    rows = table(sizes, repeats=3 if options.quick else 2, path=None if options.quick else options.output)
     found = {(r["method"], r["n"], r["d"], r["batch_size"]): r for r in rows}
     results: dict[str, Any] = {"rows": rows}
     for name in METHODS:
-        full, half = found[name, 1000, 10, 100], found[name, 1000, 10, 50]
+        full = found[name, 1000, 10, 100]
         results[name] = {
             "ratio": full["ratio"], "target": TARGETS[name], "gradients_per_batch": gradients_per_batch(name),
-            "doubling_the_batch": full["seconds"] / half["seconds"],
+            "doubling_the_batch": doubling(name),
             "gigabytes_at_3000": peak_memory(name, 3000, 10, 100),
         }  # fmt: skip
         if not options.quick:
             results[name]["growth"] = growth(rows, name, 10, 100)
         print(name, {k: v if isinstance(v, dict) else round(v, 2) for k, v in results[name].items()}, flush=True)
-    results["local_penalisation_over_recombination"] = {b: local_penalisation(b) for b in (16, 100)}
+    results["local_penalisation_over_recombination"] = {
+        f"n={n}, batch {b}": local_penalisation(n, b) for n in (200, 1000) for b in (16, 100)
+    }
     results["imports_over_numpy"] = imports()
     if options.peers:
-        from benchmarks.engine import against_pyvbmc
+        from benchmarks.peers import PEERS, against
 
-        results["pyvbmc_over_ours"] = against_pyvbmc()
-    for key in ("local_penalisation_over_recombination", "imports_over_numpy", "pyvbmc_over_ours"):
+        for peer in PEERS:
+            results[f"{peer}_over_ours"] = against(peer)
+    for key in ("local_penalisation_over_recombination", "imports_over_numpy", "PyVBMC_over_ours", "BOBE_over_ours"):
         if key in results:
             print(key, {k: round(v, 2) for k, v in results[key].items()}, flush=True)
     print(json.dumps(results, default=float))

@@ -1,11 +1,12 @@
 """Hyperparameter learning: gradients, optima and the cases that have too little data."""
 
+from dataclasses import replace
 from typing import get_args
 
 import numpy as np
 import pytest
 
-from basq.surrogate.fit import Hyperprior, fit, negative_log_posterior
+from basq.surrogate.fit import Hyperprior, fit, negative_log_posterior, still_right
 from basq.surrogate.gp import GP
 from basq.surrogate.kernels import KernelName, Stationary, make_kernel
 
@@ -245,6 +246,39 @@ def test_the_best_of_several_starts_wins():
     for first, second in (starts, starts[::-1]):
         together = objective(fit(x, y, first, noise=None, other_starts=[second]))
         assert together == pytest.approx(min(alone), abs=1e-3)
+
+
+class TestStillRight:
+    """What comes after the learning is drawn from the same process, or is not."""
+
+    @staticmethod
+    def grown(change=lambda y: y, n=120, n_new=20, seed=0):
+        kernel = make_kernel("rbf", 2, lengthscale=0.8)
+        x = np.random.default_rng(seed).standard_normal((n + n_new, 2))
+        y = path(kernel, x, seed, noise=1e-2)
+        gp = fit(x[:n], y[:n], kernel, noise=1e-2)
+        assert gp.n_learned == n
+        y[n:] = change(y[n:])
+        return gp.grown(x, y, np.full(len(x), 1e-2 * gp.kernel.variance))
+
+    def test_of_the_same_process(self):
+        kept = [still_right(self.grown(seed=s)) for s in range(20)]
+        assert sum(kept) >= 14
+
+    @pytest.mark.parametrize("change", [lambda y: y + 1.0, lambda y: 3.0 * y, lambda y: -y])
+    def test_of_another_one(self, change):
+        assert not any(still_right(self.grown(change, seed=s)) for s in range(5))
+
+    def test_not_of_many(self):
+        assert not still_right(self.grown(n=60))
+
+    def test_not_on_another_scale(self):
+        gp = self.grown()
+        assert not still_right(replace(gp, y=1.2 * gp.y))
+
+    def test_never_without_learning(self):
+        x, y = data()
+        assert not still_right(GP.condition(x, y, make_kernel("rbf", 2), noise=1e-2))
 
 
 @pytest.mark.parametrize("name", NAMES)

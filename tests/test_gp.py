@@ -155,6 +155,26 @@ def test_extending_by_duplicates_without_noise(name):
     assert np.isfinite(twice.log_marginal_likelihood)
 
 
+@pytest.mark.parametrize("name", KERNELS)
+def test_growing_is_conditioning_on_everything(name):
+    x, y = data(20)
+    noise = np.linspace(1e-3, 1e-2, 20)
+    some = GP.condition(x[:12], np.zeros(12), KERNELS[name][0], noise=noise[:12])
+    grown, whole = some.grown(x, y, noise), GP.condition(x, y, KERNELS[name][0], noise=noise)
+    np.testing.assert_allclose(grown.factor, whole.factor, rtol=1e-6, atol=1e-9)
+    np.testing.assert_array_equal(grown.y, y)
+
+
+def test_a_process_grows_only_from_its_own_data():
+    x, y = data(20)
+    noise = np.full(20, 1e-2)
+    some = GP.condition(x[:12], y[:12], KERNELS["rbf"][0], noise=1e-2)
+    assert some.grown(x[:12], y[:12], noise[:12]) is not None
+    assert some.grown(x[:11], y[:11], noise[:11]) is None
+    assert some.grown(x[::-1], y, noise) is None
+    assert some.grown(x, y, 2.0 * noise) is None
+
+
 def test_no_new_points():
     x, y = data(6)
     gp = GP.condition(x, y, KERNELS["rbf"][0])

@@ -10,11 +10,13 @@ from basq.errors import FitError
 from basq.linalg import (
     JITTERS,
     cho_inverse,
+    cho_inverse_upper,
     cho_solve,
     cholesky,
     log_det,
     solve_lower,
     square_distances,
+    upper_blocks,
     whiten,
 )
 
@@ -113,6 +115,29 @@ def test_inverse():
     np.testing.assert_array_equal(inverse, inverse.T)
     np.testing.assert_allclose(inverse @ a, np.eye(12), atol=1e-12)
     np.testing.assert_allclose(inverse, np.linalg.inv(a), rtol=1e-10, atol=1e-12)
+
+
+def test_upper_triangle_of_the_inverse():
+    a = positive_definite(12)
+    upper = cho_inverse_upper(cholesky(a)[0])
+    np.testing.assert_array_equal(upper, np.triu(upper))
+    np.testing.assert_allclose(upper, np.triu(np.linalg.inv(a)), rtol=1e-10, atol=1e-12)
+
+
+def test_cholesky_reads_the_upper_triangle_only():
+    a = positive_definite(8)
+    half = np.triu(a) + np.tril(np.full((8, 8), np.nan), -1)
+    np.testing.assert_array_equal(cholesky(read_only(half))[0], cholesky(a)[0])
+
+
+@pytest.mark.parametrize("n", [0, 1, 30, 700])
+def test_upper_blocks_cover_the_upper_triangle(n):
+    seen = np.zeros((n, n), dtype=int)
+    for rows, columns in upper_blocks(n):
+        seen[rows, columns] += 1
+        assert rows.start == columns.start
+    assert seen.max(initial=0) <= 1
+    np.testing.assert_array_equal(np.triu(seen), np.triu(np.ones((n, n))))
 
 
 def test_inverse_of_a_singular_factor():

@@ -1,5 +1,6 @@
 """The closed-form posterior against grids: density, moments, marginals, conditionals, samples."""
 
+from dataclasses import replace
 from itertools import permutations, product
 
 import numpy as np
@@ -205,6 +206,12 @@ def test_marginals_of_the_plane(plane_pairs):
             mean, cov = posterior.moments()
             close(found.moments()[0], mean[dims], 1e-12)
             close(found.moments()[1], cov[np.ix_(dims, dims)], 1e-12)
+
+
+def test_the_sum_over_pairs_is_the_product_of_mean_and_measure(pairs):
+    for posterior, _ in pairs:
+        x = scattered(posterior.n_dim)
+        close(replace(posterior, density=None).pdf(x), posterior.pdf(x))
 
 
 def test_marginals_of_space():

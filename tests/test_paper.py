@@ -8,6 +8,7 @@ from basq.errors import InputError
 from basq.gaussians import GaussianMixture
 from basq.observations import Observations
 from basq.paper import MAX_CANDIDATES, MAX_NYSTROM, MIN_CANDIDATES, MIN_NYSTROM
+from basq.surrogate.gp import GP
 
 PROBLEM = basq.problems.mixture(2)
 SMALL = {"n_candidates": 1000, "n_nystrom": 60}
@@ -190,6 +191,19 @@ def test_kernel_update_can_be_switched_off():
         np.testing.assert_array_equal(kernel.lengthscale, np.full(2, np.sqrt(2.0)))
     learned = kernels({})
     assert not np.allclose(learned[0].lengthscale, learned[-1].lengthscale)
+
+
+def test_a_kept_kernel_is_not_factorised_again(monkeypatch):
+    fits = []
+    monkeypatch.setattr("basq.paper.still_right", lambda gp: fits.append(gp.n_learned) or True)
+    factorised = []
+    condition = GP.condition
+    monkeypatch.setattr(
+        GP, "condition", lambda x, *args, **options: factorised.append(len(x)) or condition(x, *args, **options)
+    )
+    result = run({})
+    assert result.n_evals == 24
+    assert factorised == [8] == list(set(fits))
 
 
 def test_noise_is_learned_when_asked():

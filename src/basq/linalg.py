@@ -33,7 +33,7 @@ def cholesky(a: FloatArray, scale: float | None = None, *, plus: FloatArray | fl
     Parameters
     ----------
     a : (n, n) array
-        Symmetric, positive definite up to rounding. Not modified.
+        Symmetric, positive definite up to rounding; only its upper triangle is read. Not modified.
     scale : float, optional
         What the jitter is relative to; the mean of the diagonal by default. A Schur complement, whose diagonal may
         be all rounding, needs the scale of the matrix that it came from.
@@ -52,18 +52,24 @@ def cholesky(a: FloatArray, scale: float | None = None, *, plus: FloatArray | fl
     FitError
         If the matrix is not finite, or is indefinite beyond rounding.
     """
-    if not np.isfinite(a).all():
-        raise FitError("Cholesky of a matrix with NaN or inf entries.")
-    if scale is None:
-        scale = float(np.mean(np.diag(a) + plus)) if len(a) else 1.0
-    diagonal = np.diag_indices(len(a))
+    jitter = 0.0
     for relative in JITTERS:
-        b = np.array(a, order="F")
-        b[diagonal] += plus + relative * scale
+        if relative > 0.0:
+            scale = float(np.mean(np.diag(a) + plus)) if scale is None else scale
+            jitter = relative * scale
+        b = np.array(a.T, order="F")  # what is above the diagonal by rows is below it by columns
+        diagonal(b)[:] += plus + jitter
         factor, info = linalg.lapack.dpotrf(b, lower=1, overwrite_a=1, clean=1)
-        if info == 0:
-            return factor, relative * scale
+        if info == 0 and np.isfinite(diagonal(factor).sum()):
+            return factor, jitter
+        if not np.isfinite(np.triu(a)).all():
+            raise FitError("Cholesky of a matrix with NaN or inf entries.")
     raise FitError(f"A {a.shape} matrix is not positive definite, even with {JITTERS[-1]:g} of its diagonal added.")
+
+
+def diagonal(a: FloatArray) -> FloatArray:
+    """Return the diagonal of a matrix in Fortran order, (n, n) -> (n,), to read or to change."""
+    return a.T.reshape(-1)[:: len(a) + 1]
 
 
 def solve_lower(factor: FloatArray, b: FloatArray) -> FloatArray:
@@ -87,6 +93,15 @@ def cho_inverse(factor: FloatArray) -> FloatArray:
         raise FitError("Inverse from a singular Cholesky factor.")
     out: FloatArray = inverse + inverse.T  # above the diagonal, the factor had zeros and LAPACK left them
     out[np.diag_indices(len(out))] *= 0.5
+    return out
+
+
+def cho_inverse_upper(factor: FloatArray) -> FloatArray:
+    """Return the upper triangle of ``(L Lᵀ)⁻¹``, with zeros below it, in the place of ``L``."""
+    inverse, info = linalg.lapack.dpotri(factor, lower=1, overwrite_c=1)
+    if info != 0:
+        raise FitError("Inverse from a singular Cholesky factor.")
+    out: FloatArray = inverse.T
     return out
 
 
@@ -139,14 +154,32 @@ def distance_left(a: FloatArray, centre: FloatArray, plus: float = 0.0) -> Float
 
     A centre inside the cloud keeps the cancellation small when it is far from the origin.
     """
-    a = a - centre
-    return np.column_stack([-a, 0.5 * np.einsum("ij,ij->i", a, a) + plus, np.ones(len(a))])
+    out, d = np.empty((len(a), a.shape[1] + 2)), a.shape[1]
+    shifted = np.subtract(centre, a, out=out[:, :d])
+    out[:, d] = 0.5 * np.einsum("ij,ij->i", shifted, shifted) + plus
+    out[:, d + 1] = 1.0
+    return out
 
 
 def distance_right(b: FloatArray, centre: FloatArray) -> FloatArray:
     """Right factor of `half_square_distances`: (m, d + 2)."""
-    b = b - centre
-    return np.column_stack([b, np.ones(len(b)), 0.5 * np.einsum("ij,ij->i", b, b)])
+    out, d = np.empty((len(b), b.shape[1] + 2)), b.shape[1]
+    shifted = np.subtract(b, centre, out=out[:, :d])
+    out[:, d] = 1.0
+    out[:, d + 1] = 0.5 * np.einsum("ij,ij->i", shifted, shifted)
+    return out
+
+
+def upper_blocks(n: int) -> Iterator[tuple[slice, slice]]:
+    """Blocks of rows, and their columns from the diagonal on, that cover the upper triangle of an (n, n) matrix.
+
+    Each fits into the processor's cache, and has about as much below the diagonal as a square on it.
+    """
+    first = 0
+    while first < n:
+        last = min(n, first + max(1, BLOCK // (n - first)))
+        yield slice(first, last), slice(first, n)
+        first = last
 
 
 def row_blocks(n_rows: int, n_columns: int) -> Iterator[slice]:

@@ -22,7 +22,7 @@ from basq.selection.nystrom import Features, TestFunctions, fourier_features, ny
 from basq.selection.proposal import Candidates, ProposalName, propose, resample
 from basq.selection.recombination import recombine
 from basq.selection.target import Target
-from basq.surrogate.fit import fit, profiled_mean
+from basq.surrogate.fit import fit, profiled_mean, still_right
 from basq.surrogate.gp import GP
 from basq.surrogate.kernels import Kernel, KernelName, make_kernel
 from basq.surrogate.models import Bbq, Surrogate, Vanilla, Wsabi, log_difference
@@ -295,16 +295,17 @@ class Paper:
         return Bbq(log_gp, linear, delta, log.shift)
 
     def _train(self, u: FloatArray, y: FloatArray, previous: GP | None, noise_sd: FloatArray) -> GP:
-        """Learn the hyperparameters, starting from the last ones."""
+        """Learn the hyperparameters, starting from the last ones; keep those that predicted the new data well."""
         spread = float(np.mean(y**2)) or 1.0
         kernel: Kernel = make_kernel(self.kernel, u.shape[1], lengthscale=np.sqrt(u.shape[1]), variance=spread)
         if previous is not None:
             kernel = previous.kernel
         constant, relative = self.mean == "constant", None if self.noise == "fit" else float(self.noise)
-        if self.update_kernel:
+        noise = kernel.variance * (INITIAL_NOISE if relative is None else relative) + noise_sd**2
+        gp = previous.grown(u, y, noise) if previous is not None else None
+        if self.update_kernel and not (gp is not None and still_right(gp)):
             return fit(u, y, kernel, constant_mean=constant, noise=relative, known_noise=noise_sd**2)
-        initial = kernel.variance * (INITIAL_NOISE if relative is None else relative)
-        gp = GP.condition(u, y, kernel, noise=initial + noise_sd**2)
+        gp = gp or GP.condition(u, y, kernel, noise=noise)
         return replace(gp, mean=profiled_mean(gp.factor, y, kernel.variance)[0]) if constant else gp
 
     # --- Algorithm 1, lines 4-10: choose the next batch -----------------------------------------------------------

@@ -58,8 +58,10 @@ def log_smoothed(kernel: Stationary, a: FloatArray, b: FloatArray, spread: Float
     squares = kernel.lengthscale**2
     shrink = log_det(np.eye(len(spread)) + spread / squares[:, None])
     metric = np.diag(squares) + spread
-    distance = square_distances(whiten(metric, a), whiten(metric, b))
-    return np.log(kernel.variance) - 0.5 * (shrink + distance)
+    out = square_distances(whiten(metric, a), whiten(metric, b))
+    out *= -0.5
+    out += np.log(kernel.variance) - 0.5 * shrink
+    return out
 
 
 def pair(
@@ -148,8 +150,12 @@ class Blocks:
 
     @cached_property
     def q(self) -> FloatArray:
-        weights = self.measure.weights
-        return sum((w * np.exp(p.log_mass) for w, p in zip(weights, self.pairs, strict=True)), np.zeros(1))
+        out = np.zeros((len(self.gp.x),) * 2)
+        for w, p in zip(self.measure.weights, self.pairs, strict=True):
+            part = np.exp(p.log_mass)
+            part *= w
+            out += part
+        return out
 
     def chain(self, kernel: Stationary) -> FloatArray:
         """∬ K(X, x) kernel(x, x′) K(x′, X): R for the process's own kernel, (n, n)."""
@@ -158,8 +164,11 @@ class Blocks:
             for j, (w_j, s_j) in enumerate(zip(self.measure.weights, self.singles, strict=True)):
                 if j > i:
                     continue
-                middle = log_smoothed(kernel, s_i.means, s_j.means, s_i.cov + s_j.cov)
-                term = w_i * w_j * np.exp(s_i.log_mass[:, None] + middle + s_j.log_mass)
+                term = log_smoothed(kernel, s_i.means, s_j.means, s_i.cov + s_j.cov)
+                term += s_i.log_mass[:, None]
+                term += s_j.log_mass
+                np.exp(term, out=term)
+                term *= w_i * w_j
                 out += term if i == j else term + term.T
         return out
 

@@ -107,8 +107,8 @@ class Part:
     ----------
     x : (n, d) array
     density : callable, Prediction -> (m,)
-        How densely this part puts its points anywhere, relative to the prior. The sum over the parts is what
-        weights all of them (the balance heuristic of Veach & Guibas 1995).
+        How densely this part puts its points at all candidates, relative to the prior. The sum over the parts is what
+        weights all of them (the balance heuristic of Veach & Guibas 1995). The points of the uncertain part come last.
     """
 
     x: FloatArray
@@ -138,7 +138,7 @@ class Uncertainty:
     def __call__(self, x: FloatArray, mean: FloatArray) -> FloatArray:
         """At points x (m, d) where the whole process has this mean (m,): (m,)."""
         parts = [self.sketch.predict(x[rows]).var for rows in row_blocks(len(x), 64)]
-        return self.target.var(SomeMoments(x, mean, np.concatenate(parts)))
+        return self.target.var(SomeMoments(x, mean, np.concatenate([np.empty(0), *parts])))
 
 
 def _interest(target: Target, mean: FloatArray) -> FloatArray:
@@ -191,9 +191,15 @@ def _draw_uncertain(
     pool = measure.sample(SUPERSAMPLES * n, rng)
     uncertainty = Uncertainty(target, gp.sketch(SKETCH))
     mean = np.zeros(len(pool)) if target.uses_process else gp.predict_mean(pool)
-    chosen, chance = race(uncertainty(pool, mean), n, rng)
-    part = Part(pool[chosen], lambda p: len(pool) * chance(uncertainty(p.x, p.mean)))
-    return part, "resampling", acceptance
+    weights = uncertainty(pool, mean)
+    chosen, chance = race(weights, n, rng)
+
+    def density(p: Prediction) -> FloatArray:
+        others = p[: len(p.x) - n]
+        elsewhere = target.var(others) if uncertainty.sketch is gp else uncertainty(others.x, others.mean)
+        return len(pool) * chance(np.concatenate([elsewhere, weights[chosen]]))
+
+    return Part(pool[chosen], density), "resampling", acceptance
 
 
 def _propose_local(target: Target, measure: GaussianMixture, r: float, n: int, rng: np.random.Generator) -> Candidates:

@@ -53,7 +53,9 @@ class Target:
         gp = self.surrogate.gp
         if not self.follows_mean:
             return gp.project(p, centres, vectors)
-        return np.sign(p.mean)[:, None] * gp.project(p, centres, np.sign(centres.mean)[:, None] * vectors)
+        out = gp.project(p, centres, np.sign(centres.mean)[:, None] * vectors)
+        out *= np.sign(p.mean)[:, None]
+        return out
 
     def cov(self, p: Prediction, q: Prediction) -> FloatArray:
         """The kernel between two sets of points: (m_p, m_q)."""

@@ -1,14 +1,15 @@
 """Type-II maximum likelihood: hyperparameters by L-BFGS-B with analytic gradients."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.linalg import blas
 from scipy.optimize import OptimizeResult, minimize
 
 from basq.errors import FitError
 from basq.gaussians import LOG_2PI
-from basq.linalg import cho_inverse, cho_solve, cholesky
+from basq.linalg import cho_inverse_upper, cho_solve, cholesky, diagonal, solve_lower
 from basq.surrogate.gp import GP
 from basq.surrogate.kernels import Kernel
 from basq.types import FloatArray
@@ -20,10 +21,16 @@ estimate finite when a long lengthscale makes the constant and the kernel interc
 NOISE_BOUNDS = (1e-10, 1.0)
 """Allowed noise variance, relative to the kernel variance."""
 
+FIRST_STEP = 0.03
+"""Length of the search's first step. Within bounds L-BFGS-B takes the whole gradient for it, which leads far
+outside and to two or three evaluations for nothing; after a warm start about a tenth is left to go."""
 
 ENOUGH, WINDOW = 0.1, 3
 """The search ends when three steps together gain less than this many nats. Data tell hyperparameters apart by nats, and
 the search after the next batch goes on from here. One step alone proves nothing: the first are often tiny."""
+
+FEW = 1.25
+"""Growth of the number of data up to which hyperparameters may be kept."""
 
 
 @dataclass(frozen=True)
@@ -105,12 +112,13 @@ def negative_log_posterior(
     factor, _ = cholesky(k, plus=added + known_noise)
     mean, mean_penalty = profiled_mean(factor, y, current.variance) if constant_mean else (0.0, 0.0)
     omega = cho_solve(factor, y - mean)
-    value = 0.5 * float((y - mean) @ omega) + float(np.log(np.diag(factor)).sum()) + 0.5 * len(y) * LOG_2PI
-    g = np.negative(inverse := cho_inverse(factor), out=inverse)
-    g += np.outer(omega, omega)
-    gradient = -contract(g)
+    value = 0.5 * float((y - mean) @ omega) + float(np.log(diagonal(factor)).sum()) + 0.5 * len(y) * LOG_2PI
+    # one triangle of Ω − ωωᵀ, its diagonal halved: half of the symmetric matrix
+    g = blas.dsyr(-1.0, omega, a=cho_inverse_upper(factor).T, lower=1, overwrite_a=1).T
+    diagonal(g.T)[:] *= 0.5
+    gradient = contract(g)
     # the noise is relative, so it moves with the kernel variance too
-    by_noise = -0.5 * added * float(np.trace(g))
+    by_noise = added * float(np.trace(g))
     gradient[kernel.variance_index] += by_noise - mean_penalty
     penalty, by_penalty = hyperprior.penalty(theta[:n_kernel])
     gradient += by_penalty
@@ -176,28 +184,48 @@ def fit(
 
     def search(kernel: Kernel) -> OptimizeResult:
         theta = kernel.theta if noise is not None else np.append(kernel.theta, np.log(1e-4))
+        theta = np.clip(theta, lower, upper)
+        first = objective(theta)
+        unit = max(float(np.linalg.norm(first[1])) / FIRST_STEP, 1.0)
         trail: list[float] = []
 
+        def scaled(t: FloatArray) -> tuple[float, FloatArray]:
+            value, gradient = first if np.array_equal(t, theta) else objective(t)
+            return value / unit, gradient / unit
+
         def stop(intermediate_result: OptimizeResult) -> None:
-            trail.append(float(intermediate_result.fun))
+            trail.append(unit * float(intermediate_result.fun))
             if len(trail) > WINDOW and trail[-1 - WINDOW] - trail[-1] < ENOUGH:
                 raise StopIteration
 
-        return minimize(
-            objective,
-            np.clip(theta, lower, upper),
+        found = minimize(
+            scaled,
+            theta,
             jac=True,
             method="L-BFGS-B",
             bounds=list(zip(lower, upper, strict=True)),
             callback=stop,
-            options={"maxiter": max_steps},
+            options={"maxiter": max_steps, "gtol": 1e-5 / unit},
         )
+        found.fun *= unit
+        return found
 
     best = min((search(k) for k in (start, *other_starts)), key=lambda found: float(found.fun))
     kernel = start.with_theta(best.x[: len(start.theta)])
     relative = float(np.exp(best.x[-1])) if noise is None else noise
     gp = GP.condition(x, y, kernel, noise=relative * kernel.variance + np.broadcast_to(known_noise, len(x)))
-    if not constant_mean:
-        return gp
-    mean, _ = profiled_mean(gp.factor, y, kernel.variance)
-    return GP(gp.x, gp.y, gp.kernel, mean, gp.noise, gp.factor)
+    mean = profiled_mean(gp.factor, y, kernel.variance)[0] if constant_mean else 0.0
+    return replace(gp, mean=mean, n_learned=len(x))
+
+
+def still_right(gp: GP) -> bool:
+    """Whether a process need not learn its hyperparameters again for the data that were added since it did.
+
+    They are few, and as far off their prediction as it expected: the sum of m squared standardised residuals, each
+    given the data before, is within two standard deviations √(2m) of m. The values that it learned from have kept
+    their scale.
+    """
+    squares = solve_lower(gp.factor, gp.y - gp.mean) ** 2
+    old, new = squares[: gp.n_learned], squares[gp.n_learned :]
+    few = len(gp.y) <= FEW * gp.n_learned
+    return few and abs(old.mean() - 1.0) < 0.1 and abs(new.sum() - len(new)) <= 2.0 * np.sqrt(2.0 * len(new))

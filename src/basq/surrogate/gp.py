@@ -1,7 +1,7 @@
 """Gaussian-process regression with a constant mean and a noise variance per point."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol
 
@@ -82,6 +82,8 @@ class GP:
         Noise variance of each datum, jitter included.
     factor : (n, n) array
         Lower Cholesky factor of K(X, X) + diag(noise).
+    n_learned : int
+        Data, the first ones, that the hyperparameters were learned from; 0 if they were not learned.
     """
 
     x: FloatArray
@@ -90,6 +92,7 @@ class GP:
     mean: float
     noise: FloatArray
     factor: FloatArray
+    n_learned: int = 0
 
     @classmethod
     def condition(
@@ -154,11 +157,10 @@ class GP:
         ----------
         vectors : (m_centres, k) array
         """
-        through = cho_solve(self.factor, centres.cross @ vectors)
-        out: FloatArray = np.empty((len(p.x), vectors.shape[1]))
-        for rows in row_blocks(len(p.x), 4 * len(centres.x)):
-            out[rows] = self.kernel(p.x[rows], centres.x) @ vectors
-        out -= p.cross.T @ through
+        out: FloatArray = p.cross.T @ -cho_solve(self.factor, centres.cross @ vectors)
+        against = self.kernel.against(centres.x)
+        for rows in row_blocks(len(p.x), len(centres.x) // 4):
+            out[rows] += against(p.x[rows])[0].T @ vectors
         return out
 
     def sketch(self, size: int) -> "GP":
@@ -198,7 +200,18 @@ class GP:
             self.mean,
             np.concatenate([self.noise, variances + jitter]),
             factor,
+            self.n_learned,
         )
+
+    def grown(self, x: FloatArray, y: FloatArray, noise: FloatArray) -> "GP | None":
+        """Add the data that come after this process's own; None where x (n, d) or the noise (n,) begin with others.
+
+        The values y (n,) may all be new ones: the factor does not depend on them.
+        """
+        n = len(self.x)
+        if not (np.array_equal(x[:n], self.x) and np.allclose(noise[:n], self.noise, rtol=1e-6, atol=0.0)):
+            return None
+        return replace(self.extend(x[n:], y[n:], noise=noise[n:]), y=y)
 
     def expecting(self, x: FloatArray, *, noise: float = 0.0) -> "GP":
         """Return this process as if x (m, d) had the values it expects: the mean stays, the variance shrinks."""
@@ -208,10 +221,10 @@ class GP:
 def pivots(kernel: Kernel, x: FloatArray, size: int) -> IntArray:
     """Rows of x (n, d) in the order in which a pivoted Cholesky factorisation of K(x, x) takes them: (size,)."""
     left = kernel.diagonal(x)
-    rows, chosen = np.zeros((size, len(x))), np.empty(size, dtype=np.intp)
+    rows, chosen, against = np.zeros((size, len(x))), np.empty(size, dtype=np.intp), kernel.against(x)
     for k in range(size):
         i = chosen[k] = int(np.argmax(left))
-        row = kernel(x[i : i + 1], x)[0] - rows[:k, i] @ rows[:k]
+        row = against(x[i : i + 1])[0][:, 0] - rows[:k, i] @ rows[:k]
         rows[k] = row / np.sqrt(max(left[i], 1e-12 * kernel.variance))
         left = np.maximum(left - rows[k] ** 2, 0.0)
         left[i] = -1.0  # taken

@@ -1,8 +1,8 @@
 """Covariance functions, with the derivatives that fitting needs.
 
 Hyperparameters are learned as logarithms, ``theta = [log lengthscales, log variance, (log shape)]``. Their
-gradients are contractions ½ Σᵢⱼ Gᵢⱼ ∂Kᵢⱼ/∂θ (maths: Rasmussen & Williams 2006, eq. 5.9), formed with matrix
-products only: no (n, n, d) array ever exists.
+gradients are contractions Σ Gᵢⱼ ∂Kᵢⱼ/∂θ over one triangle of a symmetric matrix (maths: Rasmussen & Williams 2006,
+eq. 5.9), formed with matrix products of blocks that fit the cache: no (n, n, d) array ever exists.
 """
 
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from typing import Literal, Protocol, Self, get_args
 import numpy as np
 
 from basq.errors import InputError
-from basq.linalg import distance_left, distance_right, row_blocks, square_distances
+from basq.linalg import distance_left, distance_right, row_blocks, square_distances, upper_blocks
 from basq.types import FloatArray
 
 KernelName = Literal["rbf", "rbf-iso", "matern12", "matern32", "matern52", "rq", "polynomial"]
@@ -61,7 +61,11 @@ class Kernel(Protocol):
         ...
 
     def with_gradient(self, x: FloatArray) -> tuple[FloatArray, Contraction]:
-        """Return K(x, x) and the map G -> ½ Σ G ∘ ∂K/∂θ, one value per hyperparameter."""
+        """Return K(x, x) and the map G -> Σ G ∘ ∂K/∂θ, one value per hyperparameter.
+
+        Of K only the upper triangle may be read. G has zeros below the diagonal; halve the diagonal of a symmetric
+        matrix for half its contraction.
+        """
         ...
 
 
@@ -85,6 +89,21 @@ def _profile(family: str, r2: FloatArray, shape: float) -> tuple[FloatArray, Flo
     root = np.sqrt(5.0) * r
     e = np.exp(-root)
     return (1.0 + root + 5.0 / 3.0 * r2) * e, 5.0 / 3.0 * (1.0 + root) * e
+
+
+class DistanceSum:
+    """Σ Mᵢⱼ (uᵢₖ − uⱼₖ)² for every coordinate k of points u (n, d), over blocks of M that are added one by one."""
+
+    def __init__(self, u: FloatArray) -> None:
+        self.total = np.zeros(u.shape[1])
+        self._u = u
+        self._powers = np.column_stack([np.ones(len(u)), u, u * u])
+
+    def add(self, m: FloatArray, rows: slice, columns: slice) -> None:
+        """Add the block m of M."""
+        u, d = self._u[rows], self._u.shape[1]
+        sums = m @ self._powers[columns]
+        self.total += (u * (sums[:, :1] * u - 2.0 * sums[:, 1 : d + 1])).sum(axis=0) + sums[:, d + 1 :].sum(axis=0)
 
 
 @dataclass(frozen=True)
@@ -128,35 +147,46 @@ class Stationary:
 
     def __call__(self, a: FloatArray, b: FloatArray) -> FloatArray:
         if self.family == "rbf" and a is not b:
-            return self._gaussian(a, b)
+            return self._rows(b)(a)
         r2 = square_distances(a / self.lengthscale, b / self.lengthscale)
         if a is b:  # rounding would be felt: a Matérn-1/2 has slope 1/r at r = 0
             np.fill_diagonal(r2, 0.0)
         return self.variance * _profile(self.family, r2, self.shape)[0]
 
-    def _gaussian(self, a: FloatArray, b: FloatArray) -> FloatArray:
-        """The RBF kernel in place, block by block: these are the largest arrays of a run."""
-        left, right = a / self.lengthscale, b / self.lengthscale
-        centre = right.mean(axis=0) if len(right) else np.zeros(right.shape[1])
-        left, right = -distance_left(left, centre), distance_right(right, centre).T
-        out = np.empty((len(a), len(b)))
-        for rows in row_blocks(len(a), len(b)):
-            block = np.matmul(left[rows], right, out=out[rows])
-            np.minimum(block, 0.0, out=block)
-            np.exp(block, out=block)
-            block *= self.variance
-        return out
+    def _rows(self, data: FloatArray) -> Callable[[FloatArray], FloatArray]:
+        """Return x (m, d) -> K(x, data), (m, n), with what depends on the data alone computed once."""
+        if self.family != "rbf":
+            return lambda x: self(x, data)
+        scaled = data / self.lengthscale
+        centre = scaled.mean(axis=0) if len(scaled) else np.zeros(scaled.shape[1])
+        right = distance_right(scaled, centre).T
+
+        def evaluate(x: FloatArray) -> FloatArray:
+            """In place, block by block: these are the largest arrays of a run."""
+            left = -distance_left(x / self.lengthscale, centre)
+            out = np.empty((len(x), len(data)))
+            for rows in row_blocks(len(x), len(data)):
+                block = np.matmul(left[rows], right, out=out[rows])
+                np.minimum(block, 0.0, out=block)
+                np.exp(block, out=block)
+                block *= self.variance
+            return out
+
+        return evaluate
 
     def diagonal(self, x: FloatArray) -> FloatArray:
         return np.full(len(x), self.variance)
 
     def against(self, data: FloatArray) -> Callable[[FloatArray], tuple[FloatArray, FloatArray]]:
-        return lambda x: (self(x, data).T, self.diagonal(x))  # the layout in which triangular systems are solved
+        matrix = self._rows(data)
+        return lambda x: (matrix(x).T, self.diagonal(x))  # the layout in which triangular systems are solved
 
     def weighted_sum(self, data: FloatArray, weights: FloatArray) -> Callable[[FloatArray], FloatArray]:
+        matrix = self._rows(data)
+
         def evaluate(x: FloatArray) -> FloatArray:
             # a few blocks at a time: the whole matrix would take longer to be allocated than to be used
-            parts = [self(x[rows], data) @ weights for rows in row_blocks(len(x), max(len(data) // 16, 1))]
+            parts = [matrix(x[rows]) @ weights for rows in row_blocks(len(x), max(len(data) // 16, 1))]
             return np.concatenate(parts) if parts else np.empty(0)
 
         return evaluate
@@ -166,22 +196,31 @@ class Stationary:
 
     def with_gradient(self, x: FloatArray) -> tuple[FloatArray, Contraction]:
         u = (x - x.mean(axis=0)) / self.lengthscale
-        r2 = square_distances(u, u)
-        np.fill_diagonal(r2, 0.0)
-        unit, h = _profile(self.family, r2, self.shape)
-        k = self.variance * unit
+        k = np.empty((len(x), len(x)))
+        h = k if self.family == "rbf" else np.empty_like(k)
+        left, right = distance_left(u, np.zeros(u.shape[1])), distance_right(u, np.zeros(u.shape[1])).T
+        for rows, columns in upper_blocks(len(x)):
+            r2 = 2.0 * left[rows] @ right[:, columns]
+            np.maximum(r2, 0.0, out=r2)
+            np.fill_diagonal(r2, 0.0)
+            unit, slope = _profile(self.family, r2, self.shape)
+            np.multiply(self.variance, unit, out=k[rows, columns])
+            if h is not k:
+                np.multiply(self.variance, slope, out=h[rows, columns])
 
         def contract(g: FloatArray) -> FloatArray:
-            m = self.variance * (g * h)
-            # ½ Σ M (uᵢ − uⱼ)² for every coordinate in one product
-            by_scale = m.sum(axis=1) @ (u * u) - (u * (m @ u)).sum(axis=0)
-            if self.isotropic:
-                by_scale = by_scale.sum(keepdims=True)
-            tail = [0.5 * np.vdot(g, k)]
-            if self.family == "rq":
-                base = 1.0 + r2 / (2.0 * self.shape)
-                tail.append(0.5 * np.vdot(g, k * (0.5 * r2 / base - self.shape * np.log(base))))
-            return np.concatenate([by_scale, tail])
+            by_scale, by_variance, by_shape = DistanceSum(u), 0.0, 0.0
+            for rows, columns in upper_blocks(len(x)):
+                g_part, k_part, h_part = g[rows, columns], k[rows, columns], h[rows, columns]
+                by_scale.add(g_part * h_part, rows, columns)
+                by_variance += float(np.einsum("ij,ij->", g_part, k_part))
+                if self.family == "rq":
+                    # k/h is the base 1 + r²/2α of the power
+                    base = np.divide(k_part, h_part, out=np.ones_like(k_part), where=h_part > 0.0)
+                    change = k_part - h_part - k_part * np.log(base)
+                    by_shape += self.shape * float(np.einsum("ij,ij->", g_part, change))
+            scales = by_scale.total.sum(keepdims=True) if self.isotropic else by_scale.total
+            return np.concatenate([scales, [by_variance, by_shape][: 2 if self.family == "rq" else 1]])
 
         return k, contract
 
@@ -255,7 +294,7 @@ class Polynomial:
 
         def contract(g: FloatArray) -> FloatArray:
             m = self.variance * self.degree * g * base ** (self.degree - 1)
-            return np.append(-(u * (m @ u)).sum(axis=0), 0.5 * np.vdot(g, k))
+            return np.append(-2.0 * (u * (m @ u)).sum(axis=0), np.vdot(g, k))
 
         return k, contract
 

@@ -12,9 +12,9 @@ from typing import Self
 
 import numpy as np
 
-from basq.linalg import distance_left, distance_right, half_square_distances, row_blocks
+from basq.linalg import distance_left, distance_right, half_square_distances, row_blocks, upper_blocks
 from basq.surrogate.fit import Hyperprior
-from basq.surrogate.kernels import Contraction
+from basq.surrogate.kernels import Contraction, DistanceSum
 from basq.types import FloatArray
 
 KNOTS = np.linspace(-4.0, 4.0, 11)
@@ -95,7 +95,10 @@ class TrendKernel:
 
     def features(self, z: FloatArray) -> FloatArray:
         """Functions of the single parameters whose inner product is the additive part: (n, 11 d)."""
-        return (_bumps(np.arcsinh(z @ self.axes.T)) @ KNOT_ROOT).reshape(len(z), len(self.axes) * len(KNOTS))
+        if not len(self.axes):
+            return np.empty((len(z), 0))
+        bumps = _bumps(np.arcsinh(z @ self.axes.T)).reshape(-1, len(KNOTS))
+        return (bumps @ KNOT_ROOT).reshape(len(z), len(self.axes) * len(KNOTS))
 
     def _rational(self, a: FloatArray, b: FloatArray) -> FloatArray:
         """v RQ(a, b), in place: this is the largest array of the sampling."""
@@ -131,18 +134,17 @@ class TrendKernel:
     def against(self, data: FloatArray) -> Callable[[FloatArray], tuple[FloatArray, FloatArray]]:
         s0, s1, s2 = self.trend
         rational = self._rationals(data)
-        bends = (self.additive * self.features(data)).T
+        right = np.column_stack([self.additive * self.features(data), s1 * data, np.full(len(data), s0)]).T
+        curved = np.sqrt(s2) * data.T
 
         def evaluate(x: FloatArray) -> tuple[FloatArray, FloatArray]:
             features, out = self.features(x), np.empty((len(x), len(data)))
+            left = np.column_stack([features, x, np.ones(len(x))])
             for rows, _ in rational(x, out):
-                inner = x[rows] @ data.T
-                trend = s2 * inner
-                trend += s1
-                trend *= inner
-                trend += s0
-                trend += features[rows] @ bends
-                out[rows] += trend
+                square = x[rows] @ curved
+                square *= square
+                square += left[rows] @ right
+                out[rows] += square
             return out.T, self._variances(x, features)
 
         return evaluate
@@ -152,17 +154,22 @@ class TrendKernel:
         s0, s1, s2 = self.trend
         constant, linear = s0 * weights.sum(), s1 * (weights @ data)
         quadratic = s2 * (data.T * weights) @ data
-        bends = self.additive * (weights @ self.features(data))
+        bends = self._bends(data, weights)
         rational = self._rationals(data)
 
         def evaluate(x: FloatArray) -> FloatArray:
             out: FloatArray = constant + x @ linear + np.einsum("ni,ni->n", x @ quadratic, x)
-            out += self.features(x) @ bends
+            if len(self.axes):
+                out += _summed_bumps(np.arcsinh(x @ self.axes.T), bends)
             for rows, block in rational(x, None):
                 out[rows] += block @ weights
             return out
 
         return evaluate
+
+    def _bends(self, data: FloatArray, weights: FloatArray) -> FloatArray:
+        """Coefficients of the bumps of every parameter in the additive part of ``weighted_sum``: (k, knots)."""
+        return (self.additive * (weights @ self.features(data))).reshape(-1, len(KNOTS)) @ KNOT_ROOT.T
 
     def _rationals(
         self, data: FloatArray
@@ -187,42 +194,51 @@ class TrendKernel:
     def weighted_gradient(self, x: FloatArray, data: FloatArray, weights: FloatArray) -> FloatArray:
         """Gradient of ``weighted_sum`` at the rows of x: (m, d)."""
         _, s1, s2 = self.trend
-        rational = self._rational(x, data)
-        slope = rational * rational * (weights / self.variance)
-        out: FloatArray = (slope @ data - slope.sum(axis=1)[:, None] * x) / self.lengthscale**2
+        out = np.empty_like(x)
+        columns = (weights / self.variance)[:, None] * np.column_stack([data, np.ones(len(data))])
+        for rows, block in self._rationals(data)(x, None):
+            sums = (block * block) @ columns
+            out[rows] = (sums[:, :-1] - sums[:, -1:] * x[rows]) / self.lengthscale**2
         out += s1 * (weights @ data) + 2.0 * x @ (s2 * (data.T * weights) @ data)
+        if not len(self.axes):
+            return out
         parameters = x @ self.axes.T
         bent = np.arcsinh(parameters)
-        coefficients = (self.additive * (weights @ self.features(data))).reshape(-1, len(KNOTS)) @ KNOT_ROOT.T
-        by_parameter = np.einsum("nik,ik->ni", (KNOTS - bent[:, :, None]) * _bumps(bent), coefficients)
+        bends = self._bends(data, weights)
+        by_parameter = np.einsum("nik,ik->ni", (KNOTS - bent[:, :, None]) * _bumps(bent), bends)
         out += (by_parameter / np.sqrt(1.0 + parameters**2)) @ self.axes
         return out
 
     def with_gradient(self, x: FloatArray) -> tuple[FloatArray, Contraction]:
         grams = self.grams if self.grams is not None and self.grams.x is x else self.prepared(x).grams
         assert grams is not None
-        inner = grams.inner
         s0, s1, s2 = self.trend
         u = x / self.lengthscale
-        shape = half_square_distances(u, u, plus=1.0)
-        np.reciprocal(shape, out=shape)
-        rational = self.variance * shape
-        k = s2 * inner
-        k += s1
-        k *= inner
-        k += rational
-        k += s0
-        bends = self.additive * grams.bends
-        k += bends
+        u = u - u.mean(axis=0)
+        k, shape = np.empty((2, len(x), len(x)))
+        left, right = distance_left(u, np.zeros(u.shape[1]), plus=1.0), distance_right(u, np.zeros(u.shape[1])).T
+        for rows, columns in upper_blocks(len(x)):
+            inner, rational = grams.inner[rows, columns], shape[rows, columns]
+            np.reciprocal(left[rows] @ right[:, columns], out=rational)
+            part = s2 * inner
+            part += s1
+            part *= inner
+            part += s0
+            part += self.variance * rational
+            part += self.additive * grams.bends[rows, columns]
+            k[rows, columns] = part
 
         def contract(g: FloatArray) -> FloatArray:
-            m = g * rational
-            by_variance = 0.5 * m.sum()
-            m *= shape
-            by_scale = m.sum(axis=1) @ (u * u) - (u * (m @ u)).sum(axis=0)
-            weighted = g * inner
-            by_trend = 0.5 * self.trend * np.array([g.sum(), weighted.sum(), np.vdot(weighted, inner)])
-            return np.concatenate([by_scale, [by_variance], by_trend, [0.5 * np.vdot(g, bends)]])
+            by_scale, others = DistanceSum(u), np.zeros(5)
+            for rows, columns in upper_blocks(len(x)):
+                part, inner, rational = g[rows, columns], grams.inner[rows, columns], shape[rows, columns]
+                m, weighted = part * rational, part * inner
+                bent = np.einsum("ij,ij->", part, grams.bends[rows, columns])
+                others += m.sum(), part.sum(), weighted.sum(), np.einsum("ij,ij->", weighted, inner), bent
+                m *= rational
+                by_scale.add(m, rows, columns)
+            factors = np.concatenate([[self.variance], self.trend, [self.additive]])
+            return np.concatenate([self.variance * by_scale.total, factors * others])
 
         return k, contract
 
@@ -240,3 +256,15 @@ def _bumps(b: FloatArray) -> FloatArray:
         np.multiply(out[..., j - 1], factor, out=out[..., j])
     out *= np.exp(-0.5 * KNOTS**2)
     return out
+
+
+def _summed_bumps(b: FloatArray, coefficients: FloatArray) -> FloatArray:
+    """Sum of ``_bumps(b)``, b (n, k), times coefficients (k, knots): (n,), as a polynomial in exp(b Δ)."""
+    b = np.clip(b, -60.0, 60.0)  # every bump is zero there, and powers would overflow beyond
+    scaled = (coefficients * np.exp(-0.5 * KNOTS**2)).T
+    factor = np.exp((KNOTS[1] - KNOTS[0]) * b)
+    out = np.tile(scaled[-1], (len(b), 1))
+    for c in scaled[-2::-1]:
+        out *= factor
+        out += c
+    return np.einsum("nk,nk->n", out, np.exp(b * (KNOTS[0] - 0.5 * b)))
