@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import gammaln, logsumexp
 
-from basq.gaussians import Measure, log_normal_pdf
+from basq.gaussians import Measure
 from basq.linalg import cholesky, solve_lower
 from basq.surrogate.gp import Prediction
 from basq.surrogate.log_model import BONUS_CAP, LogModel
@@ -55,16 +55,18 @@ class StudentMixture:
         means, covs = x[rng.choice(n, n_components, replace=False)], np.tile(0.5 * np.eye(d), (n_components, 1, 1))
         shares, prior_count = np.full(n_components, 1.0 / n_components), d + 2.0
         for _ in range(n_steps if n_components > 1 else 1):
-            log_r = np.log(shares) + np.stack(
-                [log_normal_pdf(x, m, c) for m, c in zip(means, covs, strict=True)], axis=1
-            )
-            r = np.exp(log_r - logsumexp(log_r, axis=1, keepdims=True))
-            counts = r.sum(axis=0) + 1e-9
-            shares, means = counts / counts.sum(), r.T @ x / counts[:, None]
-            for k in range(n_components):
-                centred = x - means[k]
-                scatter = (centred.T * r[:, k]) @ centred
-                covs[k] = (scatter + 0.3 * prior_count * np.eye(d)) / (counts[k] + prior_count)
+            # all components at once: (k, n, d) arrays
+            spread = np.linalg.cholesky(covs)
+            z = (x - means[:, None]) @ np.linalg.inv(spread).transpose(0, 2, 1)
+            log_det = np.log(np.einsum("kii->ki", spread)).sum(axis=1)
+            log_r = (np.log(shares) - log_det)[:, None] - 0.5 * np.einsum("knd,knd->kn", z, z)
+            r = np.exp(log_r - log_r.max(axis=0))
+            r /= r.sum(axis=0)
+            counts = r.sum(axis=1) + 1e-9
+            shares, means = counts / counts.sum(), r @ x / counts[:, None]
+            centred = x - means[:, None]
+            scatter = (centred * r[:, :, None]).transpose(0, 2, 1) @ centred
+            covs = (scatter + 0.3 * prior_count * np.eye(d)) / (counts + prior_count)[:, None, None]
         roots = [whole.root @ cholesky(1.1 * c)[0] for c in covs]
         weights = np.append((1.0 - BROAD) * (0.9 * shares + 0.1 / n_components), BROAD)
         centres = np.vstack([whole.mean + means @ whole.root.T, whole.mean])

@@ -59,7 +59,9 @@ class Explorer:
         y = (y - y.mean()) / max(float(y.std()), 1e-3)
         start = TrendKernel(np.full(d, np.sqrt(d)), 1.0, np.exp([-1.0, -2.0, -8.0]), np.exp(-12.0), np.empty((0, d)))
         if previous is not None and len(u) < GROWTH * previous.n_searched:
-            return cls(GP.condition(u, y, previous.gp.kernel, noise=NOISE**2), levels, previous.n_searched)
+            noise = np.full(len(u), NOISE**2 + 1e-8 * previous.gp.kernel.variance)  # as in the fit
+            gp = previous.gp.grown(u, y, noise) or GP.condition(u, y, previous.gp.kernel, noise=noise)
+            return cls(gp, levels, previous.n_searched)
         kernel = start if previous is None else start.with_theta(previous.gp.kernel.theta)
         gp = fit(u, y, kernel, noise=1e-8, known_noise=NOISE**2, hyperprior=start.hyperprior(), max_steps=20)
         return cls(gp, levels, len(u))
@@ -87,7 +89,7 @@ class Explorer:
             trial_mean = self.gp.predict_mean(trial)
             better = trial_mean > mean
             u, mean = np.where(better[:, None], trial, u), np.where(better, trial_mean, mean)
-            slope = kernel.weighted_gradient(u, self.gp.x, self.gp.weights)
+            slope[better] = kernel.weighted_gradient(u[better], self.gp.x, self.gp.weights)
             step = np.where(better, 1.3 * step, 0.4 * step)
         return u
 
