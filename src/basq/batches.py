@@ -107,6 +107,7 @@ def selection_measure(cell: Cell, rng: np.random.Generator, n_broad: int = 1500)
     mean, sd = model.predict(outer)
     optimistic = beta * (mean + np.minimum(sd, 3.0)) + measure.log_pdf(outer)
     broad = np.exp(np.minimum(optimistic - typical_level(cell), 0.0))
-    weights = np.concatenate([np.full(len(inner), (1.0 - BROAD) / len(inner)), BROAD * broad / max(broad.sum(), 1e-300)])
+    broad *= BROAD / max(broad.sum(), 1e-300)
+    weights = np.concatenate([np.full(len(inner), (1.0 - BROAD) / len(inner)), broad])
     keep = weights > 1e-12
     return np.concatenate([inner, outer])[keep], weights[keep] / weights[keep].sum()

@@ -41,9 +41,9 @@ def window(n_dim: int) -> float:
 
 
 def headroom(n_dim: int) -> float:
-    """Nats above the best value seen that are believed possible: the best of some dozen draws is d/4 below the peak or so.
+    """Nats above the best value seen that are believed possible: the best of some dozen draws is d/4 below a peak or so.
 
-    Along a ridge the mean may rise without end beyond the last observation.
+    Without it, the mean may rise without end along a ridge, beyond the last observation.
     """
     return 1.0 + 0.25 * n_dim
 
