@@ -41,7 +41,7 @@ def window(n_dim: int) -> float:
 
 
 def headroom(n_dim: int) -> float:
-    """Nats above the best value seen that are believed possible: the best of some dozen draws is d/4 below a peak or so.
+    """Nats above the best value seen that are believed possible: the best of some dozen draws is d/4 below a peak.
 
     Without it, the mean may rise without end along a ridge, beyond the last observation.
     """
