@@ -94,8 +94,10 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "no noise shaping": {"basq.surrogate.log_model.NOISE_SLOPE": 0.0},
     "no exploration": {
         "basq.auto.EXPLORING": 0.0, "basq.auto.EXPLORING_ONLY": 0.0, "basq.auto.PATIENCE": 0.0,
-        "basq.auto.quota": lambda n_dim: 0.0, "basq.auto.unseen": lambda n_modes, n_explored: 0.0,
+        "basq.auto.quota": lambda n_dim: 0.0, "basq.auto.unseen": lambda n_modes, n_explored, n_dim: 0.0,
     },
+    "no tails": {"basq.batches.TAIL": 0.0},
+    "no ceiling": {"basq.surrogate.log_model.headroom": lambda n_dim: 1e3},
     "no scouts": {"basq.auto.Scout.send": nobody},
     "no cells": {"basq.cells.MAX_CELLS": 1},
     "no audit": {"basq.auto.calibration": lambda audits: 1.0},

@@ -1,5 +1,7 @@
 import numpy as np
 import pytest
+from scipy.integrate import quad
+from scipy.stats import norm
 
 from basq.gaussians import GaussianMixture
 from basq.observations import Observations
@@ -169,3 +171,35 @@ def test_unknown_noise_of_exact_values_is_small_and_grows_at_once_when_the_model
     assert model.noise == LEAST_UNKNOWN
     noise = rng.normal(size=60)
     assert 0.3 <= learn(model, rescue=True).noise <= 3.0
+
+
+@pytest.fixture(scope="module")
+def learned():
+    return fit_to(gaussian, np.random.default_rng(0).normal(size=(30, 3)))[0]
+
+
+@pytest.mark.parametrize("sd", [0.05, 0.7, 1.9])
+@pytest.mark.parametrize("below", [8.0, 1.0, 0.0, -3.0])
+def test_expected_likelihood_is_that_of_a_normal_below_the_ceiling(learned, below, sd):
+    factor, ceiling = learned.scale.factor, learned.ceiling / learned.scale.factor
+    mean = ceiling - below
+    scaled = np.array([mean * factor])
+    got = learned._tamed(scaled) + learned._bonus(scaled, np.array([sd * factor]))
+    log_total = norm.logcdf(ceiling, mean, sd)
+    low, points = ceiling - max(below, 0.0) - 12.0 * sd, [max(ceiling - sd**2 / 3.0, ceiling - sd)]
+    mass = quad(
+        lambda f: np.exp(f - ceiling + norm.logpdf(f, mean, sd) - log_total), low, ceiling, points=points, epsrel=1e-10
+    )[0]
+    truth = ceiling + np.log(mass)
+    rise = np.log1p(max(-below * factor, 0.0)) / factor  # above the ceiling a slope is left for the sampler to climb
+    assert got[0] == pytest.approx(truth + rise, abs=1e-6)
+
+
+def test_far_below_the_ceiling_uncertainty_adds_half_the_variance(learned):
+    mean, sd = np.array([learned.ceiling - 40.0]), np.array([0.5 * learned.scale.factor])
+    assert learned._bonus(mean, sd)[0] == pytest.approx(0.125, abs=1e-9)
+
+
+def test_mean_and_correction_make_up_the_integrand(learned):
+    u = np.random.default_rng(1).normal(size=(50, 3))
+    np.testing.assert_allclose(learned.mean(u) + learned.correction(u), learned.integrand(u)[1], rtol=1e-9, atol=1e-7)

@@ -47,3 +47,11 @@ def test_from_the_prior_to_the_posterior(width):
 
 def test_what_the_surrogate_cannot_resolve_stays_tempered():
     assert temper(Gaussian(1.0, 0.01, sd=100.0), PRIOR, 500, np.random.default_rng(0)).beta < 1.0
+
+
+def test_warmer_stages_go_from_the_prior_to_the_posterior():
+    found = temper(Gaussian(1.0, 0.05), PRIOR, 1000, np.random.default_rng(0))
+    distance = np.abs(found.warmer - 1.0).max(axis=1)
+    assert 200 <= len(found.warmer) <= 400
+    assert np.median(distance[:30]) > 5.0 * np.median(distance[-30:])
+    assert np.median(distance) > 2.0 * np.median(np.abs(found.u - 1.0).max(axis=1))

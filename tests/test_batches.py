@@ -1,0 +1,43 @@
+"""The points of a batch that integrate a cell's posterior."""
+
+import numpy as np
+import pytest
+
+from basq.batches import cell_batch, tail_batch, typical_level
+from basq.cells import Cell, first_plan
+from basq.gaussians import GaussianMixture
+from basq.observations import Observations
+
+
+@pytest.fixture(scope="module")
+def cell():
+    """A Gaussian of width 0.3 about 0.5 in three dimensions, seen at 40 points."""
+    rng = np.random.default_rng(0)
+    u = rng.normal(size=(40, 3))
+    log_l = -0.5 * ((u - 0.5) ** 2).sum(axis=1) / 0.3**2
+    seen = Observations.empty(3).append(u, u, log_l, np.zeros(40))
+    return Cell.learn(first_plan(3), 0, seen, GaussianMixture.standard(3), rng)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 16, 100])
+def test_a_batch_has_as_many_points_as_asked_for_and_none_twice(cell, n):
+    points = cell_batch(cell, n, 1, np.random.default_rng(1))
+    assert points.shape == (n, 3)
+    assert len(np.unique(points, axis=0)) == n
+
+
+def test_no_points(cell):
+    assert cell_batch(cell, 0, 1, np.random.default_rng(1)).shape == (0, 3)
+
+
+def test_tails_are_unsure_and_may_belong_to_the_posterior(cell):
+    tails = tail_batch(cell, 8)
+    mean, sd = cell.model.predict(tails)
+    assert np.median(sd) > np.median(cell.model.predict(cell.population.u)[1])
+    assert (mean + 1.5 * sd + cell.measure.log_pdf(tails) > typical_level(cell) - 12.0).all()
+
+
+def test_tails_keep_apart(cell):
+    tails = tail_batch(cell, 8)
+    gaps = np.linalg.norm(tails[:, None] - tails, axis=2)[np.triu_indices(8, 1)]
+    assert gaps.min() > 0.05
