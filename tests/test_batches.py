@@ -11,10 +11,10 @@ from basq.observations import Observations
 
 @pytest.fixture(scope="module")
 def cell():
-    """A Gaussian of width 0.3 about 0.5 in three dimensions, seen at 40 points."""
+    """A rippled Gaussian of width 0.3 about 0.5 in three dimensions, seen at 40 points."""
     rng = np.random.default_rng(0)
     u = rng.normal(size=(40, 3))
-    log_l = -0.5 * ((u - 0.5) ** 2).sum(axis=1) / 0.3**2
+    log_l = -0.5 * ((u - 0.5) ** 2).sum(axis=1) / 0.3**2 + np.sin(4.0 * u).sum(axis=1)
     seen = Observations.empty(3).append(u, u, log_l, np.zeros(40))
     return Cell.learn(first_plan(3), 0, seen, GaussianMixture.standard(3), rng)
 
