@@ -142,5 +142,5 @@ def test_auto_is_the_default():
 def test_modes_not_found_yet():
     assert unseen(1, 40, 2) == 0.0
     assert unseen(2, 104, 3) == pytest.approx(np.sqrt(0.06) * np.log(1.5))
-    assert unseen(2, 208, 5) == unseen(2, 104, 3)
+    assert unseen(2, 312, 5) == unseen(2, 104, 3)
     assert unseen(3, 50, 2) > unseen(3, 500, 2)

@@ -49,7 +49,7 @@ def unseen(n_modes: int, n_explored: int, n_dim: int) -> float:
     """
     if n_modes == 1:
         return 0.0
-    n_starts = n_explored / (1.0 + 0.5 * max(n_dim - 3, 0))
+    n_starts = n_explored / max(n_dim - 2, 1)
     more = n_modes * (n_modes + 1) / max(n_starts - n_modes - 2, 1.0)
     return float(np.sqrt(more) * np.log1p(1.0 / n_modes))
 
