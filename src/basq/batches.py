@@ -3,10 +3,11 @@
 import numpy as np
 
 from basq.cells import Cell
+from basq.linalg import square_distances
 from basq.selection.nystrom import nystrom_features
 from basq.selection.recombination import recombine
 from basq.surrogate.reference import Reference
-from basq.types import FloatArray
+from basq.types import BoolArray, FloatArray
 
 BROAD = 0.3
 """Share of the selection measure that is broadened beyond the posterior."""
@@ -21,16 +22,16 @@ def cell_batch(cell: Cell, n: int, n_cells: int, rng: np.random.Generator) -> Fl
     d = cell.model.n_dim
     if n_cells > 1 and cell.n_inside < d + 3:
         return cell.gate.mean + 2.0 * rng.standard_normal((n, d)) @ cell.gate.root.T
+    if cell.model.feasible is not None and n >= 3:
+        return edge_batch(cell, n, rng)
     n_tail = int(np.floor(TAIL * n + rng.random()))  # right on average, for small batches too
-    points = bulk_batch(cell, n - n_tail, rng)
+    points = integrate_batch(cell, *selection_measure(cell, rng), n - n_tail, rng)
     return np.concatenate([points, tail_batch(cell.expecting(points), n_tail)])
 
 
-def bulk_batch(cell: Cell, n: int, rng: np.random.Generator) -> FloatArray:
-    """n points that integrate a cell's posterior, some of them at the edge of zero likelihood: (n, d)."""
+def edge_batch(cell: Cell, n: int, rng: np.random.Generator) -> FloatArray:
+    """n points of a cell that borders on zero likelihood: (n, d)."""
     points, weights = selection_measure(cell, rng)
-    if cell.model.feasible is None or n < 3:
-        return integrate_batch(cell, points, weights, n, rng)
     # a third goes to the edge of the zero-likelihood region, which the samples alone would leave blurred
     p = cell.model.feasibility(points)
     edge = weights * p * (1.0 - p) + 1e-300
@@ -66,18 +67,25 @@ def tail_batch(cell: Cell, n: int) -> FloatArray:
     model, u, beta = cell.model, cell.population.warmer, cell.population.beta
     mean, sd = model.predict(u)
     optimistic = beta * (mean + OPTIMISM * sd) + cell.measure.log_pdf(u)
-    worth = np.exp(np.minimum(optimistic - typical_level(cell), 0.0)) * model.feasibility(u)
+    worth = np.exp(np.minimum(optimistic - typical_level(cell), 0.0))
     p = model.gp.predict(model.reference.whiten(u))
+    taken = under_way(cell, u)
     cov = model.gp.cov(p, p)
     chosen: list[int] = []
     for _ in range(n):
         var = np.maximum(np.diag(cov), 0.0)
-        score = worth * np.sqrt(var)
+        score = np.where(taken, -1.0, worth * np.sqrt(var))
         score[chosen] = -1.0
         j = int(np.argmax(score))
         chosen.append(j)
         cov -= np.outer(cov[:, j], cov[j]) / (var[j] + 1e-9 * model.gp.kernel.variance)
     return u[chosen]
+
+
+def under_way(cell: Cell, u: FloatArray) -> BoolArray:
+    """Which of the points u (m, d) the cell expects already: (m,). Where all is sure, variances do not tell."""
+    gp = cell.model.gp
+    return square_distances(cell.model.reference.whiten(u), gp.x).min(axis=1) < 1e-8
 
 
 def typical_level(cell: Cell) -> float:
@@ -109,5 +117,6 @@ def selection_measure(cell: Cell, rng: np.random.Generator, n_broad: int = 1500)
     broad = np.exp(np.minimum(optimistic - typical_level(cell), 0.0))
     broad *= BROAD / max(broad.sum(), 1e-300)
     weights = np.concatenate([np.full(len(inner), (1.0 - BROAD) / len(inner)), broad])
-    keep = weights > 1e-12
-    return np.concatenate([inner, outer])[keep], weights[keep] / weights[keep].sum()
+    points = np.concatenate([inner, outer])
+    keep = (weights > 1e-12) & ~under_way(cell, points)
+    return points[keep], weights[keep] / weights[keep].sum()
