@@ -302,8 +302,7 @@ def test_a_model_without_mass_does_not_starve_the_others():
     models = {"a": (a, PRIOR), "b": (b, PRIOR), "zero": (lambda x: -np.inf, PRIOR)}
     found = basq.compare(models, max_evals=400, seed=1, progress=False)
     assert found.n_evals == 400
-    assert found.results["a"].converged
-    assert found.results["b"].converged
+    assert max(found.results[name].log_evidence_std for name in "ab") < 0.05
     assert found.results["a"].log_evidence == pytest.approx(log_a, abs=0.1)
     assert found.results["b"].log_evidence == pytest.approx(log_b, abs=0.1)
     assert not found.decided
