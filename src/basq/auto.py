@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from basq.batches import cell_batch
+from basq.batches import cell_batch, share_of
 from basq.cells import Cell, Total, allocate, first_plan, labels, plan_cells
 from basq.diagnostics import Audit, audit, calibration
 from basq.errors import InputError
@@ -316,7 +316,7 @@ class Auto:
             return Batch(spread_points(np.concatenate([fitted.observations.u, taken]), batch_size, rng), explores=True)
         settled = not fitted.doubts(GENEROUS)
         share = EXPLORING_ONLY if settled and fitted.unexplored(GENEROUS) else EXPLORING
-        n_explore = int(np.floor(share * batch_size + rng.random()))  # right on average, for small batches too
+        n_explore = share_of(batch_size, share, rng)
         counts = allocate(fitted.cells, fitted.total.shares, batch_size - n_explore)
         cells = [cell.expecting(taken) for cell in fitted.cells]
         parts = [cell_batch(c, n, len(cells), rng) for c, n in zip(cells, counts, strict=True)]

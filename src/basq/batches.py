@@ -17,6 +17,11 @@ OPTIMISM = 1.5
 """Standard deviations above its mean at which the density of a tail is judged."""
 
 
+def share_of(n: int, share: float, rng: np.random.Generator) -> int:
+    """Whole number of points that is a share of n on average: right for small batches too."""
+    return int(np.floor(share * n + rng.random()))
+
+
 def cell_batch(cell: Cell, n: int, n_cells: int, rng: np.random.Generator) -> FloatArray:
     """n new points for a cell: a cloud while it has too few for a model, then what integrates it best."""
     d = cell.model.n_dim
@@ -24,7 +29,7 @@ def cell_batch(cell: Cell, n: int, n_cells: int, rng: np.random.Generator) -> Fl
         return cell.gate.mean + 2.0 * rng.standard_normal((n, d)) @ cell.gate.root.T
     if cell.model.feasible is not None and n >= 3:
         return edge_batch(cell, n, rng)
-    n_tail = int(np.floor(TAIL * n + rng.random()))  # right on average, for small batches too
+    n_tail = share_of(n, TAIL, rng)
     points = integrate_batch(cell, *selection_measure(cell, rng), n - n_tail, rng)
     return np.concatenate([points, tail_batch(cell.expecting(points), n_tail)])
 
@@ -65,10 +70,10 @@ def tail_batch(cell: Cell, n: int) -> FloatArray:
     They are taken from the warmer stages of the sampling, each as if those before it had been evaluated.
     """
     model, u, beta = cell.model, cell.population.warmer, cell.population.beta
-    mean, sd = model.predict(u)
+    p = model.gp.predict(model.reference.whiten(u))
+    mean, sd = model.in_nats(p)
     optimistic = beta * (mean + OPTIMISM * sd) + cell.measure.log_pdf(u)
     worth = np.exp(np.minimum(optimistic - typical_level(cell), 0.0))
-    p = model.gp.predict(model.reference.whiten(u))
     taken = under_way(cell, u)
     cov = model.gp.cov(p, p)
     chosen: list[int] = []
@@ -90,10 +95,8 @@ def under_way(cell: Cell, u: FloatArray) -> BoolArray:
 
 def typical_level(cell: Cell) -> float:
     """Median log-density of the cell's samples, at their temperature and before normalisation."""
-    u, model = cell.population.u, cell.model
-    # the mean alone: a variance costs n times as much
-    mean = model.gp.predict_mean(model.reference.whiten(u)) / model.scale.factor + model.scale.top
-    return float(np.median(cell.population.beta * mean + cell.measure.log_pdf(u)))
+    u = cell.population.u
+    return float(np.median(cell.population.beta * cell.model.predict_mean(u) + cell.measure.log_pdf(u)))
 
 
 def selection_measure(cell: Cell, rng: np.random.Generator, n_broad: int = 1500) -> tuple[FloatArray, FloatArray]:

@@ -88,10 +88,8 @@ def cho_solve(factor: FloatArray, b: FloatArray) -> FloatArray:
 
 def cho_inverse(factor: FloatArray) -> FloatArray:
     """Return ``(L Lᵀ)⁻¹`` as a full symmetric matrix."""
-    inverse, info = linalg.lapack.dpotri(factor, lower=1)
-    if info != 0:
-        raise FitError("Inverse from a singular Cholesky factor.")
-    out: FloatArray = inverse + inverse.T  # above the diagonal, the factor had zeros and LAPACK left them
+    upper = cho_inverse_upper(np.array(factor, order="F"))
+    out: FloatArray = upper.T + upper
     out[np.diag_indices(len(out))] *= 0.5
     return out
 
