@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 
 import numpy as np
 from scipy import linalg
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from basq.errors import FitError
 from basq.types import FloatArray
@@ -23,8 +24,14 @@ BLOCK = 32_768
 @contextmanager
 def blas_threads(n: int) -> Iterator[None]:
     """Use one BLAS thread while matrices are of the order of a small n."""
-    with threadpool_limits(limits=1 if n <= SMALL else None, user_api="blas"):
+    with _libraries().limit(limits=1 if n <= SMALL else None, user_api="blas"):
         yield
+
+
+@cache
+def _libraries() -> ThreadpoolController:
+    """The BLAS of NumPy and SciPy; looking for them takes milliseconds, every time."""
+    return ThreadpoolController()
 
 
 def cholesky(a: FloatArray, scale: float | None = None, *, plus: FloatArray | float = 0.0) -> tuple[FloatArray, float]:

@@ -86,9 +86,11 @@ class StudentMixture:
         terms = np.empty((len(self.weights), len(u)))
         for k, (w, m, root) in enumerate(zip(self.weights, self.means, self.roots, strict=True)):
             z = solve_lower(root, (u - m).T)
-            tail = np.log1p((z * z).sum(axis=0) / FREEDOM)
+            tail = np.log1p(np.einsum("dn,dn->n", z, z) / FREEDOM)
             terms[k] = np.log(w) + constant - np.log(np.diag(root)).sum() - 0.5 * (FREEDOM + d) * tail
-        return logsumexp(terms, axis=0)
+        top = terms.max(axis=0)
+        terms -= top
+        return top + np.log(np.exp(terms, out=terms).sum(axis=0))
 
 
 @dataclass(frozen=True)

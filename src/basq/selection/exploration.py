@@ -26,6 +26,8 @@ NEIGHBOUR = 1.2
 """A point is outside the bulk if farther from it than this times the bulk's own largest nearest-neighbour distances."""
 SAME_BASIN = 0.3
 """Squared distance, in lengthscales, below which two ends of ascents count as one."""
+SHORT = 0.01
+"""Step at which an ascent ends: what is asked of its end is which basin it lies in."""
 SEARCHES = 0.75
 """Largest share of exploration points that are searches."""
 
@@ -76,21 +78,23 @@ class Explorer:
         return self.climb(self.gp.x)
 
     def climb(self, start: FloatArray, n_steps: int = 30) -> FloatArray:
-        """Ascend the mean from many points (m, d) at once, each with its own step size."""
+        """Ascend the mean from many points (m, d) at once, each with its own step size until that is small."""
         kernel = self.gp.kernel
         assert isinstance(kernel, TrendKernel)
-        u, mean = start, self.gp.predict_mean(start)
-        slope = kernel.weighted_gradient(u, self.gp.x, self.gp.weights)
-        step = np.full(len(u), 0.3)
-        edge = np.sqrt(chi2.ppf(0.9999, u.shape[1]))
+        ascent = kernel.weighted_slope(self.gp.x, self.gp.weights)
+        edge = np.sqrt(chi2.ppf(0.9999, start.shape[1]))
+        u, active, step = start.copy(), np.arange(len(start)), np.full(len(start), 0.3)
+        mean, slope = ascent(u)
         for _ in range(n_steps):
-            trial = u + step[:, None] * slope / (np.linalg.norm(slope, axis=1)[:, None] + 1e-12)
+            trial = u[active] + (step / (np.linalg.norm(slope, axis=1) + 1e-12))[:, None] * slope
             trial *= np.minimum(1.0, edge / np.maximum(np.linalg.norm(trial, axis=1), 1e-12))[:, None]
-            trial_mean = self.gp.predict_mean(trial)
+            trial_mean, trial_slope = ascent(trial)
             better = trial_mean > mean
-            u, mean = np.where(better[:, None], trial, u), np.where(better, trial_mean, mean)
-            slope[better] = kernel.weighted_gradient(u[better], self.gp.x, self.gp.weights)
+            u[active[better]] = trial[better]
             step = np.where(better, 1.3 * step, 0.4 * step)
+            mean, slope = np.where(better, trial_mean, mean), np.where(better[:, None], trial_slope, slope)
+            going = step > SHORT
+            active, step, mean, slope = active[going], step[going], mean[going], slope[going]
         return u
 
     def same_basin(self, a: FloatArray, b: FloatArray) -> BoolArray:

@@ -25,12 +25,14 @@ class Reference:
     @classmethod
     def of(cls, points: FloatArray) -> "Reference":
         """Mean and covariance of points (n, d); the unit matrix where they say nothing."""
-        d = points.shape[1]
-        cov = np.cov(points.T).reshape(d, d) if len(points) > 1 else np.eye(d)
+        n, d = points.shape
+        mean = points.mean(axis=0)
+        centred = points - mean
+        cov = centred.T @ centred / (n - 1) if n > 1 else np.eye(d)
         # coordinates may differ in scale by many orders: factorise the correlations
         sd = np.sqrt(np.maximum(np.diag(cov), 1e-200))
         correlation = cov / np.outer(sd, sd)
-        return cls(points.mean(axis=0), sd[:, None] * cholesky(correlation + 1e-9 * np.eye(d))[0])
+        return cls(mean, sd[:, None] * cholesky(correlation + 1e-9 * np.eye(d))[0])
 
     @classmethod
     def first(cls, u: FloatArray, log_posterior: FloatArray) -> "Reference":

@@ -97,8 +97,9 @@ class TrendKernel:
         """Functions of the single parameters whose inner product is the additive part: (n, 11 d)."""
         if not len(self.axes):
             return np.empty((len(z), 0))
-        bumps = _bumps(np.arcsinh(z @ self.axes.T)).reshape(-1, len(KNOTS))
-        return (bumps @ KNOT_ROOT).reshape(len(z), len(self.axes) * len(KNOTS))
+        bumps = _bumps(np.arcsinh(self.axes @ z.T)).reshape(len(KNOTS), -1)
+        out: FloatArray = (KNOT_ROOT.T @ bumps).reshape(-1, len(z)).T
+        return out
 
     def _rational(self, a: FloatArray, b: FloatArray) -> FloatArray:
         """v RQ(a, b), in place: this is the largest array of the sampling."""
@@ -169,7 +170,7 @@ class TrendKernel:
 
     def _bends(self, data: FloatArray, weights: FloatArray) -> FloatArray:
         """Coefficients of the bumps of every parameter in the additive part of ``weighted_sum``: (k, knots)."""
-        return (self.additive * (weights @ self.features(data))).reshape(-1, len(KNOTS)) @ KNOT_ROOT.T
+        return (KNOT_ROOT @ (self.additive * (weights @ self.features(data))).reshape(len(KNOTS), -1)).T
 
     def _rationals(
         self, data: FloatArray
@@ -191,23 +192,35 @@ class TrendKernel:
         features = self.features(x)
         return replace(self, grams=Grams(x, x @ x.T, features @ features.T))
 
-    def weighted_gradient(self, x: FloatArray, data: FloatArray, weights: FloatArray) -> FloatArray:
-        """Gradient of ``weighted_sum`` at the rows of x: (m, d)."""
-        _, s1, s2 = self.trend
-        out = np.empty_like(x)
+    def weighted_slope(
+        self, data: FloatArray, weights: FloatArray
+    ) -> Callable[[FloatArray], tuple[FloatArray, FloatArray]]:
+        """Return x (m, d) -> K(x, data) weights, (m,), and its gradient, (m, d)."""
+        s0, s1, s2 = self.trend
+        constant, linear = s0 * weights.sum(), s1 * (weights @ data)
+        quadratic, bends = s2 * (data.T * weights) @ data, self._bends(data, weights)
         columns = (weights / self.variance)[:, None] * np.column_stack([data, np.ones(len(data))])
-        for rows, block in self._rationals(data)(x, None):
-            sums = (block * block) @ columns
-            out[rows] = (sums[:, :-1] - sums[:, -1:] * x[rows]) / self.lengthscale**2
-        out += s1 * (weights @ data) + 2.0 * x @ (s2 * (data.T * weights) @ data)
-        if not len(self.axes):
-            return out
-        parameters = x @ self.axes.T
-        bent = np.arcsinh(parameters)
-        bends = self._bends(data, weights)
-        by_parameter = np.einsum("nik,ik->ni", (KNOTS - bent[:, :, None]) * _bumps(bent), bends)
-        out += (by_parameter / np.sqrt(1.0 + parameters**2)) @ self.axes
-        return out
+        rational = self._rationals(data)
+
+        def evaluate(x: FloatArray) -> tuple[FloatArray, FloatArray]:
+            curved = x @ quadratic
+            out: FloatArray = constant + x @ linear + np.einsum("ni,ni->n", curved, x)
+            slope: FloatArray = linear + 2.0 * curved
+            for rows, block in rational(x, None):
+                out[rows] += block @ weights
+                block *= block
+                sums = block @ columns
+                slope[rows] += (sums[:, :-1] - sums[:, -1:] * x[rows]) / self.lengthscale**2
+            if len(self.axes):
+                parameters = x @ self.axes.T
+                bent = np.arcsinh(parameters)
+                bumps = bends.T[:, None] * _bumps(bent)
+                out += bumps.sum(axis=(0, 2))
+                by_parameter = ((KNOTS[:, None, None] - bent) * bumps).sum(axis=0)
+                slope += (by_parameter / np.sqrt(1.0 + parameters**2)) @ self.axes
+            return out, slope
+
+        return evaluate
 
     def with_gradient(self, x: FloatArray) -> tuple[FloatArray, Contraction]:
         grams = self.grams if self.grams is not None and self.grams.x is x else self.prepared(x).grams
@@ -244,17 +257,16 @@ class TrendKernel:
 
 
 def _bumps(b: FloatArray) -> FloatArray:
-    """exp(−½ (b − knot)²) at every knot: (n, k) -> (n, k, knots).
+    """exp(−½ (b − knot)²) for every knot: (…) -> (knots, …).
 
     Neighbouring knots differ by the factor exp(b Δ) and a constant, so two exponentials do for all of them.
     """
-    gap = KNOTS[1] - KNOTS[0]
-    out = np.empty((*b.shape, len(KNOTS)))
-    factor = np.exp(gap * b)
-    out[..., 0] = np.exp(b * (KNOTS[0] - 0.5 * b))
+    out = np.empty((len(KNOTS), *b.shape))
+    factor = np.exp((KNOTS[1] - KNOTS[0]) * b)
+    np.exp(b * (KNOTS[0] - 0.5 * b), out=out[0])
     for j in range(1, len(KNOTS)):
-        np.multiply(out[..., j - 1], factor, out=out[..., j])
-    out *= np.exp(-0.5 * KNOTS**2)
+        np.multiply(out[j - 1], factor, out=out[j])
+    out *= np.exp(-0.5 * KNOTS**2).reshape(-1, *(1,) * b.ndim)
     return out
 
 
