@@ -119,7 +119,7 @@ def test_next_temperature_halves_the_effective_size():
 
 def test_systematic_resampling_is_even():
     weights = np.array([0.5, 0.25, 0.25, 0.0])
-    counts = np.bincount(systematic(weights, np.random.default_rng(6)), minlength=4)
+    counts = np.bincount(systematic(weights, len(weights), np.random.default_rng(6)), minlength=4)
     assert counts[0] == 2
     assert counts[3] == 0
 

@@ -56,7 +56,7 @@ def integrate_batch(
     points, weights = points[order], weights[order]
     gp = cell.model.gp
     p = gp.predict(cell.model.reference.whiten(points))
-    features = nystrom_features(gp, p, n - 1, max(200, 3 * n), rng, weights=weights, randomised=False)
+    features = nystrom_features(gp, p, n - 1, max(100, 3 * n), rng, weights=weights, randomised=False)
     index = recombine(features.values, weights).index
     spare = np.setdiff1d(np.arange(len(points)), index)
     short = max(n - len(index), 0)
@@ -99,7 +99,7 @@ def typical_level(cell: Cell) -> float:
     return float(np.median(cell.population.beta * cell.model.predict_mean(u) + cell.measure.log_pdf(u)))
 
 
-def selection_measure(cell: Cell, rng: np.random.Generator, n_broad: int = 1500) -> tuple[FloatArray, FloatArray]:
+def selection_measure(cell: Cell, rng: np.random.Generator, n_broad: int = 1000) -> tuple[FloatArray, FloatArray]:
     """Posterior samples, and a broadened copy of them weighted by an optimistic density.
 
     The second part looks where the posterior would be if the surrogate were too low there.

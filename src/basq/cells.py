@@ -19,7 +19,7 @@ from basq.surrogate.log_model import LogModel
 from basq.surrogate.reference import Reference
 from basq.types import BoolArray, FloatArray, IntArray
 
-N_PARTICLES, N_DRAWS, MAX_DRAWS = 1000, 4000, 20_000
+N_PARTICLES, N_DRAWS, MAX_DRAWS = 1000, 2000, 20_000
 MONTE_CARLO = 0.01
 """Nats: error of the importance sampling that is reached by more draws, once little else is uncertain."""
 MAX_CELLS = 8
@@ -213,7 +213,7 @@ def split(u: FloatArray) -> tuple[Reference, Reference] | None:
     return None
 
 
-def _parted(u: FloatArray, label: BoolArray, n_steps: int = 10) -> tuple[Reference, Reference] | None:
+def _parted(u: FloatArray, label: BoolArray, n_steps: int = 5) -> tuple[Reference, Reference] | None:
     """Let two parts of samples u (n, d) settle, each sample going to the Gaussian that explains it better."""
     n, d = u.shape
     for _ in range(n_steps):
@@ -236,8 +236,8 @@ def partings(x: FloatArray) -> tuple[BoolArray, BoolArray]:
     Of the directions between pairs of samples, that of the least kurtosis is across two equal parts (one for two
     points, three for a Gaussian), and that of the largest is towards a small part far away.
     """
-    half = len(x) // 2
-    ways = x[:half] - x[half : 2 * half]
+    n = min(len(x) // 2, 250)
+    ways = x[:n] - x[n : 2 * n]
     ways /= np.linalg.norm(ways, axis=1)[:, None] + 1e-300
     along = x @ ways.T
     along -= along.mean(axis=0)

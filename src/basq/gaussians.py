@@ -27,9 +27,9 @@ def log_normal_pdf(x: FloatArray, mean: FloatArray, cov: FloatArray) -> FloatArr
     (m,) array
     """
     root = cholesky(cov)[0]
-    z = solve_lower(root, (x - mean).T).T
+    z = solve_lower(root, (x - mean).T)
     log_root_det = np.log(np.diag(root)).sum()
-    out: FloatArray = -0.5 * ((z * z).sum(axis=1) + len(mean) * LOG_2PI) - log_root_det
+    out: FloatArray = -0.5 * (np.einsum("ij,ij->j", z, z) + len(mean) * LOG_2PI) - log_root_det
     return out
 
 

@@ -1,6 +1,6 @@
 """The search for modes that the cells do not know yet."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -81,20 +81,35 @@ def explore(
     """
     seen = explorer.gp.x
     everything = np.concatenate([seen, batch])
-    found = [np.empty((0, seen.shape[1]))]
+    points, most = np.empty((0, seen.shape[1])), int(np.ceil(SEARCHES * n))
+    for found in _proposals(explorer, everything, n, rng, known=known, suspect=suspect, scout=scout):
+        asked = (found[:, None] == batch).all(axis=2).any(axis=1)  # under way already
+        points = np.concatenate([points, found[~asked]])[:most]
+        if len(points) == most:
+            break
+    return np.concatenate([points, spread_points(np.concatenate([everything, points]), n - len(points), rng)])
+
+
+def _proposals(
+    explorer: Explorer,
+    seen: FloatArray,
+    n: int,
+    rng: np.random.Generator,
+    *,
+    known: Sequence[Bulk],
+    suspect: Suspect | None,
+    scout: Scout,
+) -> Iterator[FloatArray]:
+    """Points that may lead to another mode, the most telling first; the later ones cost more than they look."""
     if suspect is not None and n > 1:
-        found.append(suspect.midpoint[None])
-    found.append(scout.probes[: n // 3])
-    found.append(scout.u[rng.choice(len(scout.u), min(len(scout.u), (n + 1) // 2), replace=False)])
-    found.append(searches(explorer, everything, known, rng))
+        yield suspect.midpoint[None]
+    yield scout.probes[: n // 3]
+    yield scout.u[rng.choice(len(scout.u), min(len(scout.u), (n + 1) // 2), replace=False)]
+    yield searches(explorer, seen, known, rng)
     strange = scout.unexplained
     if strange.sum() >= 3:  # a process of their own: the bulk's slopes drown them in the common one
-        apart = Explorer.fit(seen[strange], explorer.log_posterior[strange], None)
-        found.append(searches(apart, everything, known, rng))
-    points = np.concatenate(found)
-    asked = (points[:, None] == batch).all(axis=2).any(axis=1)  # under way already
-    points = points[~asked][: int(np.ceil(SEARCHES * n))]
-    return np.concatenate([points, spread_points(np.concatenate([everything, points]), n - len(points), rng)])
+        apart = Explorer.fit(explorer.gp.x[strange], explorer.log_posterior[strange], None)
+        yield searches(apart, seen, known, rng)
 
 
 def still_climbing(cells: Sequence[Cell], explorer: Explorer, u: FloatArray, log_posterior: FloatArray) -> int:

@@ -210,7 +210,7 @@ def _refine(
 
 
 def _surrogate_variance(
-    model: LogModel, p: Prediction, w: FloatArray, w_plain: FloatArray, rng: np.random.Generator, n: int = 500
+    model: LogModel, p: Prediction, w: FloatArray, w_plain: FloatArray, rng: np.random.Generator, n: int = 300
 ) -> float:
     """Σ vᵢ vⱼ Cᵢⱼ over distinct pairs of draws: the process's variance of the log of its integral."""
     mixed = 0.5 * (w + w_plain)

@@ -11,6 +11,10 @@ from basq.types import FloatArray
 
 MOVES, LAST_MOVES = 3, 8
 """Metropolis moves per stage, and at the last one."""
+KEPT = 0.3
+"""Share of the effective sample size that is kept from one stage to the next."""
+FEWER = 2
+"""So many times fewer samples at the stages on the way, which only have to lead to the last one."""
 MAX_STAGES = 60
 N_WARMER, WARMER_STAGES = 300, 8
 """Samples kept of the last stages before the final one."""
@@ -84,12 +88,15 @@ def temper(model: LogLikelihoodModel, measure: Measure, n: int, rng: np.random.G
         warmer.append(particles.u.copy())
         log_l = particles.mean + particles.correction
         following = next_temperature(log_l, beta)
-        chosen = particles.take(systematic(np.exp((following - beta) * (log_l - log_l.max())), rng))
-        sd = float(np.median(model.predict(chosen.u[rng.integers(n, size=150)])[1]))
+        weights = np.exp((following - beta) * (log_l - log_l.max()))
+        sd = float(np.median(model.predict(particles.u[systematic(weights, 150, rng)])[1]))
         unresolved = stage >= 1 and following * sd > UNRESOLVED
-        if not unresolved:
-            beta, particles = following, chosen
-        last = unresolved or beta >= 1.0 or stage == MAX_STAGES - 1
+        last = unresolved or following >= 1.0 or stage == MAX_STAGES - 1
+        if unresolved:
+            weights = np.ones(len(log_l))
+        else:
+            beta = following
+        particles = particles.take(systematic(weights, n if last else n // FEWER, rng))
         move(particles, model, measure, beta, LAST_MOVES if last else MOVES, rng)
         if last:
             break
@@ -103,26 +110,25 @@ def _thinned(stages: list[FloatArray], n: int) -> FloatArray:
 
 
 def next_temperature(log_l: FloatArray, beta: float) -> float:
-    """Largest step that keeps half of the effective sample size; at least a tenth, so that it ends."""
+    """Largest step that keeps enough of the effective sample size; at least a tenth, so that it ends."""
 
     def share(b: float) -> float:
         w = np.exp((b - beta) * (log_l - log_l.max()))
         return float(w.sum() ** 2 / (w @ w) / len(w))
 
-    if share(1.0) > 0.5:
+    if share(1.0) > KEPT:
         return 1.0
     low, high = max(beta, 1e-12), 1.0
-    for _ in range(25):
+    for _ in range(15):
         middle = 0.5 * (low + high) if beta > 0.0 else float(np.sqrt(low * high))
-        low, high = (middle, high) if share(middle) > 0.5 else (low, middle)
+        low, high = (middle, high) if share(middle) > KEPT else (low, middle)
     return min(max(low, 1.1 * beta), 1.0)
 
 
-def systematic(weights: FloatArray, rng: np.random.Generator) -> np.ndarray:
-    """Resample as many indices as there are weights, evenly: (n,)."""
-    n = len(weights)
+def systematic(weights: FloatArray, n: int, rng: np.random.Generator) -> np.ndarray:
+    """Resample n indices in proportion to weights (m,), evenly: (n,)."""
     positions = (np.arange(n) + rng.random()) / n
-    return np.minimum(np.searchsorted(np.cumsum(weights / weights.sum()), positions), n - 1)
+    return np.minimum(np.searchsorted(np.cumsum(weights / weights.sum()), positions), len(weights) - 1)
 
 
 def move(

@@ -95,10 +95,11 @@ class TrendKernel:
 
     def features(self, z: FloatArray) -> FloatArray:
         """Functions of the single parameters whose inner product is the additive part: (n, 11 d)."""
-        if not len(self.axes):
-            return np.empty((len(z), 0))
-        bumps = _bumps(np.arcsinh(self.axes @ z.T)).reshape(len(KNOTS), -1)
-        out: FloatArray = (KNOT_ROOT.T @ bumps).reshape(-1, len(z)).T
+        n, k = len(z), len(self.axes)
+        if not n * k:
+            return np.empty((n, len(KNOTS) * k))
+        bumps = _bumps(np.arcsinh(self.axes @ z.T)).reshape(len(KNOTS), k * n)
+        out: FloatArray = (KNOT_ROOT.T @ bumps).reshape(len(KNOTS) * k, n).T
         return out
 
     def _rational(self, a: FloatArray, b: FloatArray) -> FloatArray:
@@ -140,7 +141,7 @@ class TrendKernel:
 
         def evaluate(x: FloatArray) -> tuple[FloatArray, FloatArray]:
             features, out = self.features(x), np.empty((len(x), len(data)))
-            left = np.column_stack([features, x, np.ones(len(x))])
+            left = np.concatenate([features.T, x.T, np.ones((1, len(x)))]).T
             for rows, _ in rational(x, out):
                 square = x[rows] @ curved
                 square *= square
@@ -152,10 +153,7 @@ class TrendKernel:
 
     def weighted_sum(self, data: FloatArray, weights: FloatArray) -> Callable[[FloatArray], FloatArray]:
         """Return x -> K(x, data) weights; the finite-rank parts are summed over the data once."""
-        s0, s1, s2 = self.trend
-        constant, linear = s0 * weights.sum(), s1 * (weights @ data)
-        quadratic = s2 * (data.T * weights) @ data
-        bends = self._bends(data, weights)
+        constant, linear, quadratic, bends = self._sums(data, weights)
         rational = self._rationals(data)
 
         def evaluate(x: FloatArray) -> FloatArray:
@@ -168,37 +166,11 @@ class TrendKernel:
 
         return evaluate
 
-    def _bends(self, data: FloatArray, weights: FloatArray) -> FloatArray:
-        """Coefficients of the bumps of every parameter in the additive part of ``weighted_sum``: (k, knots)."""
-        return (KNOT_ROOT @ (self.additive * (weights @ self.features(data))).reshape(len(KNOTS), -1)).T
-
-    def _rationals(
-        self, data: FloatArray
-    ) -> Callable[[FloatArray, FloatArray | None], Iterator[tuple[slice, FloatArray]]]:
-        """Return x (m, d), out -> v RQ(x, data) in blocks of rows, within an (m, n) array if one is given."""
-        scaled = data / self.lengthscale
-        centre = scaled.mean(axis=0)
-        right = distance_right(scaled, centre).T
-
-        def blocks(x: FloatArray, out: FloatArray | None) -> Iterator[tuple[slice, FloatArray]]:
-            left = distance_left(x / self.lengthscale, centre, plus=1.0)
-            for rows in row_blocks(len(x), len(data)):
-                block = np.matmul(left[rows], right, out=None if out is None else out[rows])
-                yield rows, np.divide(self.variance, block, out=block)
-
-        return blocks
-
-    def prepared(self, x: FloatArray) -> Self:
-        features = self.features(x)
-        return replace(self, grams=Grams(x, x @ x.T, features @ features.T))
-
     def weighted_slope(
         self, data: FloatArray, weights: FloatArray
     ) -> Callable[[FloatArray], tuple[FloatArray, FloatArray]]:
         """Return x (m, d) -> K(x, data) weights, (m,), and its gradient, (m, d)."""
-        s0, s1, s2 = self.trend
-        constant, linear = s0 * weights.sum(), s1 * (weights @ data)
-        quadratic, bends = s2 * (data.T * weights) @ data, self._bends(data, weights)
+        constant, linear, quadratic, bends = self._sums(data, weights)
         columns = (weights / self.variance)[:, None] * np.column_stack([data, np.ones(len(data))])
         rational = self._rationals(data)
 
@@ -221,6 +193,33 @@ class TrendKernel:
             return out, slope
 
         return evaluate
+
+    def _sums(self, data: FloatArray, weights: FloatArray) -> tuple[float, FloatArray, FloatArray, FloatArray]:
+        """The parts of finite rank summed over the data: constant, (d,), (d, d), and (k, knots) for the bumps."""
+        s0, s1, s2 = self.trend
+        linear, quadratic = s1 * (weights @ data), s2 * (data.T * weights) @ data
+        bends = (self.additive * (weights @ self.features(data))).reshape(len(KNOTS), -1)
+        return float(s0 * weights.sum()), linear, quadratic, (KNOT_ROOT @ bends).T
+
+    def _rationals(
+        self, data: FloatArray
+    ) -> Callable[[FloatArray, FloatArray | None], Iterator[tuple[slice, FloatArray]]]:
+        """Return x (m, d), out -> v RQ(x, data) in blocks of rows, within an (m, n) array if one is given."""
+        scaled = data / self.lengthscale
+        centre = scaled.mean(axis=0)
+        right = distance_right(scaled, centre).T
+
+        def blocks(x: FloatArray, out: FloatArray | None) -> Iterator[tuple[slice, FloatArray]]:
+            left = distance_left(x / self.lengthscale, centre, plus=1.0)
+            for rows in row_blocks(len(x), len(data)):
+                block = np.matmul(left[rows], right, out=None if out is None else out[rows])
+                yield rows, np.divide(self.variance, block, out=block)
+
+        return blocks
+
+    def prepared(self, x: FloatArray) -> Self:
+        features = self.features(x)
+        return replace(self, grams=Grams(x, x @ x.T, features @ features.T))
 
     def with_gradient(self, x: FloatArray) -> tuple[FloatArray, Contraction]:
         grams = self.grams if self.grams is not None and self.grams.x is x else self.prepared(x).grams
