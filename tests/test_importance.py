@@ -44,6 +44,23 @@ def test_further_draws_agree_with_many_full_ones(model):
     assert rms[1] < 0.5 * rms[0]
 
 
+class Rash(LogModel):
+    """Believes in a peak, in a place where it is so unsure that the expected likelihood is what it was."""
+
+    def mean(self, u):
+        return super().mean(u) + np.where(u[:, 0] > 1.3, 20.0, 0.0)
+
+
+def test_further_draws_where_nothing_is_known_do_not_rule(model):
+    rash = Rash(model.gp, model.reference, model.scale, model.feasible)
+    points = temper(model, PRIOR, 1000, np.random.default_rng(1)).u
+    reference = estimate(model, PRIOR, points, 100_000, np.random.default_rng(2))
+    for seed in range(10):
+        found = estimate(rash, PRIOR, points, 500, np.random.default_rng(seed), error=0.005, most=20_000)
+        assert abs(found.log_mean - reference.log_mean) < 4.0 * np.hypot(found.monte_carlo, reference.monte_carlo)
+        assert found.monte_carlo < 0.02
+
+
 def test_the_evidence_is_that_of_the_function(model):
     points = temper(model, PRIOR, 1000, np.random.default_rng(1)).u
     found = estimate(model, PRIOR, points, 4000, np.random.default_rng(2), error=0.01, most=20_000)

@@ -18,6 +18,8 @@ BROAD = 0.1
 """Share of the broad component, which keeps the weights bounded where the mixture is wrong."""
 SETTLED_VAR = 0.02
 """Surrogate variance of log Z below which a smaller Monte Carlo error is worth more draws."""
+HEAVY = 5.0
+"""Mean weights from which a draw is heavy: its like may be too rare to be among the first draws."""
 FREEDOM = 6.0
 """Degrees of freedom of the t components: tails heavier than any posterior's bulk."""
 
@@ -191,22 +193,27 @@ def _refine(
     n_draws: int,
     rng: np.random.Generator,
 ) -> tuple[float, float]:
-    """Log of the integral and its Monte Carlo error, with further draws at which only the mean is computed.
+    """Log of the integral and its Monte Carlo error, with further draws at most of which only the mean is computed.
 
     The integral of the exponentiated mean has nearly all of the error, and a mean costs a fraction of a variance. What
-    the process's uncertainty adds to it, the draws u (n, d) with their log_terms (n,) know well.
+    the process's uncertainty adds to it, the draws u (n, d) with their log_terms (n,) know well. Not so where further
+    draws weigh much by their mean alone: those may lie where nothing is known, and are computed in full.
     """
-    everything = np.concatenate([u, proposal.sample(n_draws, rng)])
-    log_simple = model.mean(everything) + measure.log_pdf(everything) - proposal.log_pdf(everything)
-    total = logsumexp(log_simple)
-    first = log_simple[: len(u)]
-    w = np.exp(first - logsumexp(first))
-    counts = w > 0.0  # not outside the measure's support
-    w, factor = w[counts], np.exp(log_terms[counts] - first[counts])
+    further = proposal.sample(n_draws, rng)
+    log_ratio = measure.log_pdf(further) - proposal.log_pdf(further)
+    log_mean = model.mean(further) + log_ratio
+    known = model.mean(u) + measure.log_pdf(u) - proposal.log_pdf(u)
+    threshold = float(logsumexp(log_terms)) + np.log(HEAVY / len(u))
+    heavy, light = log_mean > threshold, (known <= threshold) & np.isfinite(known)
+    w = np.exp(known[light] - logsumexp(known[light]))
+    factor = np.exp(log_terms[light] - known[light])
     mean_factor = float(w @ factor)
+    log_mean += np.log(mean_factor)
+    log_mean[heavy] = model.integrand(further[heavy])[1] + log_ratio[heavy]
+    everything = np.concatenate([log_terms, log_mean])
+    total = float(logsumexp(everything))
     spread = float(np.sqrt((w * w) @ (factor - mean_factor) ** 2)) / mean_factor
-    log_mean = float(total) + float(np.log(mean_factor / len(everything)))
-    return log_mean, float(np.hypot(_error(np.exp(log_simple - total)), spread))
+    return total - float(np.log(len(everything))), float(np.hypot(_error(np.exp(everything - total)), spread))
 
 
 def _surrogate_variance(

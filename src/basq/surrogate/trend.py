@@ -180,8 +180,7 @@ class TrendKernel:
             slope: FloatArray = linear + 2.0 * curved
             for rows, block in rational(x, None):
                 out[rows] += block @ weights
-                block *= block
-                sums = block @ columns
+                sums = np.square(block, out=block) @ columns
                 slope[rows] += (sums[:, :-1] - sums[:, -1:] * x[rows]) / self.lengthscale**2
             if len(self.axes):
                 parameters = x @ self.axes.T
