@@ -72,7 +72,7 @@ def greedy_variance(cell: Any, points: Any, weights: Any, n: int, rng: np.random
     """One point after the other, each where the density-weighted variance left by the earlier ones is largest."""
     some = rng.choice(len(points), min(600, len(points)), replace=False, p=weights)
     gp, z = cell.model.gp, cell.model.reference.whiten(points[some])
-    log_density = cell.model.integrand(points[some])[1] + cell.measure.log_pdf(points[some])
+    log_density = cell.model.integrand(points[some]).expected + cell.measure.log_pdf(points[some])
     density = np.exp(log_density - log_density.max())
     p = gp.predict(z)
     cov, chosen = gp.cov(p, p), []

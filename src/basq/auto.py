@@ -77,7 +77,7 @@ class CellDensity:
         for k, cell in enumerate(self.cells):
             mine = label == k
             if mine.any():
-                out[mine] += cell.model.integrand(u[mine])[1] + cell.model.scale.top
+                out[mine] += cell.model.integrand(u[mine]).expected + cell.model.scale.top
         return out
 
 

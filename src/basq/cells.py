@@ -129,7 +129,7 @@ class Cell:
     @property
     def path(self) -> FloatArray:
         """Samples through which a way may lead: of the posterior, and of its tails."""
-        return np.concatenate([self.population.u[::3], self.population.warmer])
+        return np.concatenate([self.population.u[::5], self.population.warmer[::2]])
 
     @property
     def resolved(self) -> bool:

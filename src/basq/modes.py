@@ -114,7 +114,7 @@ def _proposals(
     yield searches(explorer, seen, known, rng)
     strange = scout.unexplained
     if strange.sum() >= 3:  # a process of their own: the bulk's slopes drown them in the common one
-        apart = Explorer.fit(explorer.gp.x[strange], explorer.log_posterior[strange], None)
+        apart = Explorer.fit(explorer.gp.x[strange], explorer.log_posterior[strange], explorer)
         yield searches(apart, seen, known, rng)
 
 

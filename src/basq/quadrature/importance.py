@@ -18,6 +18,8 @@ BROAD = 0.1
 """Share of the broad component, which keeps the weights bounded where the mixture is wrong."""
 SETTLED_VAR = 0.02
 """Surrogate variance of log Z below which a smaller Monte Carlo error is worth more draws."""
+HOPELESS = 0.3
+"""Monte Carlo error from which further draws of the same proposal are in vain: a few draws carry all the weight."""
 HEAVY = 5.0
 """Mean weights from which a draw is heavy: its like may be too rare to be among the first draws."""
 FREEDOM = 6.0
@@ -45,8 +47,8 @@ class StudentMixture:
         """Fit to points (n, d), with one component or several: whichever, fitted to half of them, predicts the rest."""
         shuffled = points[rng.permutation(len(points))]
         seen, held_out = shuffled[::2], shuffled[1::2]
-        one, several = (cls.fit(seen, k, rng).log_pdf(held_out).mean() for k in (1, N_COMPONENTS))
-        return cls.fit(points, 1 if one >= several else N_COMPONENTS, rng)
+        one, several = (cls.fit(seen, k, rng) for k in (1, N_COMPONENTS))
+        return several if several.log_pdf(held_out).mean() > one.log_pdf(held_out).mean() else cls.fit(points, 1, rng)
 
     @classmethod
     def fit(cls, points: FloatArray, n_components: int, rng: np.random.Generator, n_steps: int = 8) -> "StudentMixture":
@@ -154,16 +156,18 @@ def estimate(
     """
     proposal = StudentMixture.of(points, rng)
     u = proposal.sample(n_draws, rng)
-    plug_in, expected, p = model.integrand(u)
-    log_ratio = measure.log_pdf(u) - proposal.log_pdf(u)
-    log_plain, log_full = logsumexp(plug_in + log_ratio), logsumexp(expected + log_ratio)
-    w_plain, log_w = np.exp(plug_in + log_ratio - log_plain), expected + log_ratio - log_full
+    found = model.integrand(u)
+    p, log_ratio = found.prediction, measure.log_pdf(u) - proposal.log_pdf(u)
+    plain, terms = found.plug_in + log_ratio, found.expected + log_ratio
+    log_plain, log_full = logsumexp(plain), logsumexp(terms)
+    w_plain, log_w = np.exp(plain - log_plain), terms - log_full
     w = np.exp(log_w)
     log_mean, monte_carlo = float(log_full) - float(np.log(n_draws)), _error(w)
     surrogate_var = _surrogate_variance(model, p, w, w_plain, rng)
-    if monte_carlo > error and surrogate_var < SETTLED_VAR:
+    if error < monte_carlo < HOPELESS and surrogate_var < SETTLED_VAR:
         wanted = min(int(1.2 * n_draws * (monte_carlo / error) ** 2), most)
-        log_mean, monte_carlo = _refine(model, measure, proposal, u, expected + log_ratio, n_draws=wanted, rng=rng)
+        known = found.mean + log_ratio
+        log_mean, monte_carlo = _refine(model, measure, proposal, known, terms, n_draws=wanted, rng=rng)
     capped = np.minimum(p.var / model.scale.factor**2, BONUS_CAP**2)
     return Estimate(
         log_mean=log_mean + model.scale.top,
@@ -187,7 +191,7 @@ def _refine(
     model: LogModel,
     measure: Measure,
     proposal: StudentMixture,
-    u: FloatArray,
+    known: FloatArray,
     log_terms: FloatArray,
     *,
     n_draws: int,
@@ -196,20 +200,19 @@ def _refine(
     """Log of the integral and its Monte Carlo error, with further draws at most of which only the mean is computed.
 
     The integral of the exponentiated mean has nearly all of the error, and a mean costs a fraction of a variance. What
-    the process's uncertainty adds to it, the draws u (n, d) with their log_terms (n,) know well. Not so where further
-    draws weigh much by their mean alone: those may lie where nothing is known, and are computed in full.
+    the process's uncertainty adds to it, the first draws know well, by their mean alone (n,) and in full (n,). Not so
+    where further draws weigh much by their mean alone: those may lie where nothing is known, and are computed in full.
     """
     further = proposal.sample(n_draws, rng)
     log_ratio = measure.log_pdf(further) - proposal.log_pdf(further)
     log_mean = model.mean(further) + log_ratio
-    known = model.mean(u) + measure.log_pdf(u) - proposal.log_pdf(u)
-    threshold = float(logsumexp(log_terms)) + np.log(HEAVY / len(u))
+    threshold = float(logsumexp(log_terms)) + np.log(HEAVY / len(known))
     heavy, light = log_mean > threshold, (known <= threshold) & np.isfinite(known)
     w = np.exp(known[light] - logsumexp(known[light]))
     factor = np.exp(log_terms[light] - known[light])
     mean_factor = float(w @ factor)
     log_mean += np.log(mean_factor)
-    log_mean[heavy] = model.integrand(further[heavy])[1] + log_ratio[heavy]
+    log_mean[heavy] = model.integrand(further[heavy]).expected + log_ratio[heavy]
     everything = np.concatenate([log_terms, log_mean])
     total = float(logsumexp(everything))
     spread = float(np.sqrt((w * w) @ (factor - mean_factor) ** 2)) / mean_factor

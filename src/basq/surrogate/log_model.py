@@ -75,6 +75,28 @@ class Scale:
 
 
 @dataclass(frozen=True)
+class Integrand:
+    """What is integrated, at m points: logarithms minus ``Scale.top``.
+
+    Attributes
+    ----------
+    mean : (m,) array
+        Of the process, as in ``LogModel.mean``.
+    plug_in : (m,) array
+        The same with a penalty where little is known.
+    expected : (m,) array
+        Of the expected likelihood.
+    prediction : Prediction
+        The process itself.
+    """
+
+    mean: FloatArray
+    plug_in: FloatArray
+    expected: FloatArray
+    prediction: Prediction
+
+
+@dataclass(frozen=True)
 class LogModel:
     """Surrogate of the log-likelihood (relative to the measure) in whitened coordinates.
 
@@ -197,13 +219,14 @@ class LogModel:
         """Probability that the likelihood is not zero, at points u (m, d): (m,)."""
         return np.broadcast_to(np.exp(self._log_feasible(self.reference.whiten(u))), len(u))
 
-    def integrand(self, u: FloatArray) -> tuple[FloatArray, FloatArray, Prediction]:
-        """Log of the likelihood's plug-in and expected value minus ``scale.top``, and the process itself."""
+    def integrand(self, u: FloatArray) -> Integrand:
+        """Everything about the integrand at points u (m, d)."""
         z = self.reference.whiten(u)
         p = self.gp.predict(z)
         sd = np.sqrt(p.var)
-        plug_in = self._tamed(p.mean) + self._log_feasible(z) - self._penalty(sd)
-        return plug_in, plug_in + self._bonus(p.mean, sd), p
+        mean = self._tamed(p.mean) + self._log_feasible(z)
+        plug_in = mean - self._penalty(sd)
+        return Integrand(mean, plug_in, plug_in + self._bonus(p.mean, sd), p)
 
     def cov(self, p: Prediction, q: Prediction) -> FloatArray:
         """Covariance of log ℓ between predictions, in nats²."""
