@@ -20,7 +20,7 @@ from basq.surrogate.reference import Reference
 from basq.types import BoolArray, FloatArray, IntArray
 from basq.ways import VALLEY, best_way
 
-N_PARTICLES, N_DRAWS, MAX_DRAWS = 1000, 2000, 20_000
+N_PARTICLES, MAX_DRAWS = 1000, 20_000
 MONTE_CARLO = 0.01
 """Nats: error of the importance sampling that is reached by more draws, once little else is uncertain."""
 MAX_CELLS = 8
@@ -28,6 +28,11 @@ EMPTY_BORDER = 3.0
 """Margin of log-densities that nearly all samples must keep for a population to count as separated."""
 APART = 4.0
 """Standard deviations between the centres of two separated parts."""
+
+
+def n_draws(n_dim: int) -> int:
+    """Draws at which the integrand is computed in full: the more dimensions, the fewer of them carry weight."""
+    return 500 * max(n_dim, 4)
 
 
 def gate_scores(gates: Sequence[Reference], u: FloatArray) -> FloatArray:
@@ -169,7 +174,7 @@ class Cell:
         model = LogModel.fit(own, log_measure, reference, plan.warm, rescue=plan.rescue)
         population = temper(model, measure, N_PARTICLES, rng)
         error = MONTE_CARLO if population.beta >= 1.0 else np.inf
-        found = estimate(model, measure, population.u, N_DRAWS, rng, error=error, most=MAX_DRAWS)
+        found = estimate(model, measure, population.u, n_draws(model.n_dim), rng, error=error, most=MAX_DRAWS)
         return cls(plan.gate, measure, model, population, found, len(own))
 
 

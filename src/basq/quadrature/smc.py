@@ -11,7 +11,7 @@ from basq.types import FloatArray
 
 MOVES, LAST_MOVES = 3, 8
 """Metropolis moves per stage, and at the last one."""
-KEPT = 0.3
+KEPT = 0.5
 """Share of the effective sample size that is kept from one stage to the next."""
 FEWER = 2
 """So many times fewer samples at the stages on the way, which only have to lead to the last one."""
