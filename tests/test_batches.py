@@ -1,5 +1,7 @@
 """The points of a batch that integrate a cell's posterior."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -33,8 +35,21 @@ def test_no_points(cell):
 def test_tails_are_unsure_and_may_belong_to_the_posterior(cell):
     tails = tail_batch(cell, 8)
     mean, sd = cell.model.predict(tails)
-    assert np.median(sd) > np.median(cell.model.predict(cell.population.u)[1])
+    # the most uncertain first, and each of the others where those before leave something to learn
+    assert sd[:3].min() > np.median(cell.model.predict(cell.population.u)[1])
     assert (mean + 1.5 * sd + cell.measure.log_pdf(tails) > typical_level(cell) - 12.0).all()
+
+
+def test_a_heavy_draw_that_the_samples_have_missed_is_evaluated(cell):
+    rng = np.random.default_rng(2)
+    far = 0.5 + 0.8 * rng.normal(size=(500, 3))
+    mean, sd = cell.model.predict(far)
+    likely = mean + 1.5 * sd + cell.measure.log_pdf(far) > typical_level(cell)
+    missed = far[[int(np.where(likely, sd, 0.0).argmax())]]
+    known = replace(cell, estimate=replace(cell.estimate, heavy=missed[:0]))
+    assert not (tail_batch(known, 8) == missed).all(axis=1).any()
+    aware = replace(cell, estimate=replace(cell.estimate, heavy=missed))
+    assert (tail_batch(aware, 8) == missed).all(axis=1).any()
 
 
 def test_tails_keep_apart(cell):

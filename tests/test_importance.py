@@ -72,3 +72,12 @@ def test_the_evidence_is_that_of_the_function(model):
     )
     truth = normal + np.log(np.mean(np.exp(-0.3 * np.sin(3.0 * x[:, 0]))))
     assert abs(found.log_mean - truth) < 0.05
+
+
+@pytest.mark.parametrize("error", [np.inf, 0.005])
+def test_heavy_draws_show_what_the_samples_have_missed(model, error):
+    points = temper(model, PRIOR, 1000, np.random.default_rng(1)).u
+    whole = estimate(model, PRIOR, points, 2000, np.random.default_rng(2), error=error, most=20_000)
+    half = estimate(model, PRIOR, points[points[:, 0] < 0.3], 2000, np.random.default_rng(2), error=error, most=20_000)
+    assert len(half.heavy) > len(whole.heavy)
+    assert np.mean(half.heavy[:, 0] > 0.3) > 0.9

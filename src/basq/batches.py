@@ -67,9 +67,11 @@ def integrate_batch(
 def tail_batch(cell: Cell, n: int) -> FloatArray:
     """n points that the surrogate is least sure of among those that may belong to the posterior: (n, d).
 
-    They are taken from the warmer stages of the sampling, each as if those before it had been evaluated.
+    They are taken from the warmer stages of the sampling and the heavy draws of the integral, each as if those before
+    it had been evaluated.
     """
-    model, u, beta = cell.model, cell.population.warmer, cell.population.beta
+    model, beta = cell.model, cell.population.beta
+    u = np.concatenate([cell.population.warmer, cell.estimate.heavy])
     p = model.gp.predict(model.reference.whiten(u))
     mean, sd = model.in_nats(p)
     optimistic = beta * (mean + OPTIMISM * sd) + cell.measure.log_pdf(u)

@@ -22,6 +22,8 @@ HOPELESS = 0.3
 """Monte Carlo error from which further draws of the same proposal are in vain: a few draws carry all the weight."""
 HEAVY = 5.0
 """Mean weights from which a draw is heavy: its like may be too rare to be among the first draws."""
+MOST_HEAVY = 50
+"""Heavy draws that are kept."""
 FREEDOM = 6.0
 """Degrees of freedom of the t components: tails heavier than any posterior's bulk."""
 
@@ -119,6 +121,8 @@ class Estimate:
         Posterior mass that may lie where the likelihood is zero.
     u, log_weights : arrays
         The weighted draws, (n, d) and (n,), normalised.
+    heavy : (k, d) array
+        Draws that weigh more than their neighbours: mass which the posterior samples have missed, or dreamt of.
     """
 
     log_mean: float
@@ -130,6 +134,7 @@ class Estimate:
     wall: float
     u: FloatArray
     log_weights: FloatArray
+    heavy: FloatArray
 
 
 def estimate(
@@ -163,11 +168,12 @@ def estimate(
     w_plain, log_w = np.exp(plain - log_plain), terms - log_full
     w = np.exp(log_w)
     log_mean, monte_carlo = float(log_full) - float(np.log(n_draws)), _error(w)
-    surrogate_var = _surrogate_variance(model, p, w, w_plain, rng)
+    surrogate_var, heavy = _surrogate_variance(model, p, w, w_plain, rng), u[w > HEAVY / n_draws]
     if error < monte_carlo < HOPELESS and surrogate_var < SETTLED_VAR:
         wanted = min(int(1.2 * n_draws * (monte_carlo / error) ** 2), most)
         known = found.mean + log_ratio
-        log_mean, monte_carlo = _refine(model, measure, proposal, known, terms, n_draws=wanted, rng=rng)
+        log_mean, monte_carlo, further = _refine(model, measure, proposal, known, terms, n_draws=wanted, rng=rng)
+        heavy = np.concatenate([heavy, further])
     capped = np.minimum(p.var / model.scale.factor**2, BONUS_CAP**2)
     return Estimate(
         log_mean=log_mean + model.scale.top,
@@ -179,6 +185,7 @@ def estimate(
         wall=float(w @ (1.0 - model.feasibility(u))),
         u=u,
         log_weights=log_w,
+        heavy=heavy[:MOST_HEAVY],
     )
 
 
@@ -196,8 +203,8 @@ def _refine(
     *,
     n_draws: int,
     rng: np.random.Generator,
-) -> tuple[float, float]:
-    """Log of the integral and its Monte Carlo error, with further draws at most of which only the mean is computed.
+) -> tuple[float, float, FloatArray]:
+    """Log of the integral, its Monte Carlo error and heavy draws (k, d), by more draws, most by their mean alone.
 
     The integral of the exponentiated mean has nearly all of the error, and a mean costs a fraction of a variance. What
     the process's uncertainty adds to it, the first draws know well, by their mean alone (n,) and in full (n,). Not so
@@ -216,7 +223,8 @@ def _refine(
     everything = np.concatenate([log_terms, log_mean])
     total = float(logsumexp(everything))
     spread = float(np.sqrt((w * w) @ (factor - mean_factor) ** 2)) / mean_factor
-    return total - float(np.log(len(everything))), float(np.hypot(_error(np.exp(everything - total)), spread))
+    monte_carlo = float(np.hypot(_error(np.exp(everything - total)), spread))
+    return total - float(np.log(len(everything))), monte_carlo, further[log_mean > threshold]
 
 
 def _surrogate_variance(
