@@ -363,10 +363,10 @@ class News:
         climbing = still_climbing(last.cells, last.explorer, new.u[new.explores], levels[new.explores])
         tested, seed = last.tested, None
         if last.suspect is not None:
-            low = proves_valley(last.suspect.probe, log_posterior[last.suspect.index], new.u, levels)
-            if low is not None and low <= last.suspect.expected:  # a low probe that was not expected proves nothing
+            proven = proves_valley(last.suspect.midpoint, log_posterior[last.suspect.index], new.u, levels)
+            if proven is not None:
                 tested = tested | {last.suspect.index}
-                seed = observations.u[last.suspect.index] if low else None
+                seed = observations.u[last.suspect.index] if proven else None
         for index, probe in zip(last.scout.index, last.scout.probes, strict=True):
             if proves_valley(probe, log_posterior[index], new.u, levels) is False:
                 tested = tested | {int(index)}

@@ -18,7 +18,6 @@ from basq.quadrature.smc import Population, temper
 from basq.surrogate.log_model import LogModel
 from basq.surrogate.reference import Reference
 from basq.types import BoolArray, FloatArray, IntArray
-from basq.ways import VALLEY, best_way
 
 N_PARTICLES, MAX_DRAWS = 1000, 20_000
 MONTE_CARLO = 0.01
@@ -32,7 +31,7 @@ APART = 4.0
 
 def n_draws(n_dim: int) -> int:
     """Draws at which the integrand is computed in full: the more dimensions, the fewer of them carry weight."""
-    return 500 * max(n_dim, 4)
+    return 500 * max(n_dim, 8)
 
 
 def gate_scores(gates: Sequence[Reference], u: FloatArray) -> FloatArray:
@@ -127,15 +126,6 @@ class Cell:
     estimate: Estimate
     n_inside: int
 
-    def level(self, u: FloatArray) -> FloatArray:
-        """Expected log-posterior at points u (n, d), up to a constant of all cells: (n,); −inf outside."""
-        return self.model.mean(u) + self.model.scale.top + self.measure.log_pdf(u)
-
-    @property
-    def path(self) -> FloatArray:
-        """Samples through which a way may lead: of the posterior, and of its tails."""
-        return np.concatenate([self.population.u[::5], self.population.warmer[::2]])
-
     @property
     def resolved(self) -> bool:
         """Whether the surrogate can be sampled at full temperature."""
@@ -178,12 +168,6 @@ class Cell:
         return cls(plan.gate, measure, model, population, found, len(own))
 
 
-def expected_level(cells: Sequence[Cell], u: FloatArray) -> FloatArray:
-    """Log-posterior at points u (n, d) that the surrogates of all cells expect, up to a constant: (n,)."""
-    level: FloatArray = np.max([c.level(u) for c in cells], axis=0)
-    return level
-
-
 def first_plan(n_dim: int) -> list[Plan]:
     """One cell, before anything is known."""
     return [Plan(Reference(np.zeros(n_dim), np.eye(n_dim)), None, None, None, False)]
@@ -206,7 +190,7 @@ def plan_cells(
     plans: list[Plan] = []
     for cell in cells:
         parts = split(cell.population.u) if cell.resolved and len(cells) < MAX_CELLS else None
-        if parts and separated(cell, parts):
+        if parts:
             plans += [Plan(part, part, cell.model, None, True) for part in parts]
         else:
             plans.append(_continued(cell, alone=len(cells) == 1, rescue=rescue))
@@ -232,22 +216,6 @@ def split(u: FloatArray) -> tuple[Reference, Reference] | None:
         if parts:
             return parts
     return None
-
-
-def separated(cell: Cell, parts: tuple[Reference, Reference]) -> bool:
-    """Whether the gap between two parts of the cell's samples is more than ignorance.
-
-    Samples have gaps also where a ridge has hardly been observed yet: there the surrogate knows the best way between
-    the parts no better than a valley is deep, and it may lead as high as the parts.
-    """
-    u, label = cell.population.u, labels(parts, cell.population.u)
-    ours, theirs = u[label == 0], u[label == 1]
-    start = ours[int((parts[1].whiten(ours) ** 2).sum(axis=1).argmin())]
-    end = theirs[int((parts[0].whiten(theirs) ** 2).sum(axis=1).argmin())]
-    way = best_way(cell.level, start, end, cell.path)
-    sd = cell.model.predict(way)[1]
-    typical = min(float(np.median(cell.level(part))) for part in (ours, theirs))
-    return bool(sd.max() < VALLEY or (cell.level(way) + sd).min() < typical - VALLEY)
 
 
 def _parted(u: FloatArray, label: BoolArray, n_steps: int = 5) -> tuple[Reference, Reference] | None:

@@ -38,8 +38,7 @@ class Audit:
     z2 : float
         Mean square of their standardised residuals (capped); 1 if the surrogate is calibrated, NaN if there are none.
     rms : float
-        Root mean square of their residuals in nats, counted down to the edge of the posterior, without what declared
-        noise explains.
+        Root mean square of their residuals in nats, without what declared noise explains.
     log_ratio : float
         Log of the mean of true over predicted likelihood: the error of log Z as this batch sees it.
     surprise : bool
@@ -88,19 +87,17 @@ def audit(cells: Sequence[Cell], shares: FloatArray, measure: Measure, n_before:
     residual = np.where(np.isfinite(values), np.clip(values - mean, -1e6, 1e6), -50.0)
     matters = (mean + log_measure > common) | (values + log_measure > common)
     inside = matters & np.isfinite(values) & (shares[label] > 0.01)
-    # how far below the posterior a point lies makes no difference to it
-    above = np.maximum(values + log_measure, common) - np.maximum(mean + log_measure, common)
-    surprise = bool((values + log_measure - np.maximum(mean + log_measure, rare) > SURPRISE + 3.0 * noise).any())
+    surprise = bool(((residual > SURPRISE + 3.0 * noise) & (values + log_measure > rare)).any())
     if not inside.any():
         return Audit(n_before, 0, float("nan"), float("nan"), float("nan"), surprise)
     largest = np.sqrt(LARGEST_Z2)
     z = np.clip(residual / np.sqrt(sd**2 + noise**2 + FLOOR**2), -largest, largest)[inside]
-    tamed, off = np.clip(residual[inside], -20.0, 20.0), np.clip(above[inside], -20.0, 20.0)
+    tamed = np.clip(residual[inside], -20.0, 20.0)
     return Audit(
         n_before,
         int(inside.sum()),
         float(np.mean(z**2)),
-        float(np.sqrt(max(float(np.mean(off**2 - noise[inside] ** 2)), 0.0))),
+        float(np.sqrt(max(float(np.mean(tamed**2 - noise[inside] ** 2)), 0.0))),
         float(np.log(np.mean(np.exp(tamed - 0.5 * noise[inside] ** 2)))),
         surprise,
         tuple(z.tolist()),

@@ -2,16 +2,17 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
-from basq.cells import Cell, expected_level, labels
+from basq.cells import Cell
 from basq.scouts import Scout, nearest_sample, unexplained
 from basq.selection.exploration import SEARCHES, Bulk, Explorer, outside, searches, spread_points
 from basq.surrogate.log_model import window
 from basq.types import FloatArray
-from basq.ways import VALLEY, best_way
+
+VALLEY = 3.0
+"""Nats that the midpoint must lie below a suspect to prove a valley between it and the bulk."""
 
 
 @dataclass(frozen=True)
@@ -22,15 +23,12 @@ class Suspect:
     ----------
     index : int
         Of the observation.
-    probe : (d,) array
-        The most doubtful point on the best way to the nearest posterior sample.
-    expected : bool
-        Whether the surrogate expects a valley there; if not, a low probe only shows that the way was not the best.
+    midpoint : (d,) array
+        Between it and the nearest posterior sample.
     """
 
     index: int
-    probe: FloatArray
-    expected: bool
+    midpoint: FloatArray
 
 
 def bulks(cells: Sequence[Cell]) -> list[Bulk]:
@@ -51,11 +49,7 @@ def find_suspect(
     index = int(np.where(basin, levels, -np.inf).argmax())
     nearest = [nearest_sample(c, u[index]) for c in cells]
     closest = min(nearest, key=lambda p: float(((p - u[index]) ** 2).sum()))
-    way = best_way(partial(expected_level, cells), u[index], closest, np.concatenate([c.path for c in cells]))
-    sd = np.choose(labels([c.gate for c in cells], way), [c.model.predict(way)[1] for c in cells])
-    expected = expected_level(cells, way)
-    probe = way[int((expected - sd).argmin())]
-    return Suspect(index, probe, bool(expected.min() < levels[index] - VALLEY))
+    return Suspect(index, 0.5 * (u[index] + closest))
 
 
 def proves_valley(probe: FloatArray, level: float, u: FloatArray, levels: FloatArray) -> bool | None:
@@ -108,23 +102,23 @@ def _proposals(
 ) -> Iterator[FloatArray]:
     """Points that may lead to another mode, the most telling first; the later ones cost more than they look."""
     if suspect is not None and n > 1:
-        yield suspect.probe[None]
+        yield suspect.midpoint[None]
     yield scout.probes[: n // 3]
     yield scout.u[rng.choice(len(scout.u), min(len(scout.u), (n + 1) // 2), replace=False)]
     yield searches(explorer, seen, known, rng)
     strange = scout.unexplained
     if strange.sum() >= 3:  # a process of their own: the bulk's slopes drown them in the common one
-        apart = Explorer.fit(explorer.gp.x[strange], explorer.log_posterior[strange], explorer)
+        apart = Explorer.fit(explorer.gp.x[strange], explorer.log_posterior[strange], None)
         yield searches(apart, seen, known, rng)
 
 
 def still_climbing(cells: Sequence[Cell], explorer: Explorer, u: FloatArray, log_posterior: FloatArray) -> int:
-    """Count exploration points u (m, d) that rose above their basin's best, where no cell explains or expects them."""
+    """Count exploration points u (m, d) that rose above their basin's best, where no cell explains them."""
     if not len(u):
         return 0
     levels = explorer.filled(log_posterior)
     everything = np.concatenate([explorer.log_posterior, levels])
     strange = unexplained(cells, np.concatenate([explorer.gp.x, u]), everything)[0][len(explorer.log_posterior) :]
     basin = explorer.best_in_basin(u)
-    rising = np.isfinite(basin) & (levels > np.maximum(basin, expected_level(cells, u)) + 1.0)
+    rising = np.isfinite(basin) & (levels > basin + 1.0)
     return int((rising & strange & (levels > everything.max() - 2.0 * window(u.shape[1]))).sum())

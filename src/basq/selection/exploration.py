@@ -149,7 +149,7 @@ def searches(explorer: Explorer, seen: FloatArray, bulks: Sequence[Bulk], rng: n
         All observed points; an end that was observed already is no search.
     """
     d = seen.shape[1]
-    ends = np.concatenate([explorer.ascents, explorer.climb(rng.standard_normal((100, d)))])
+    ends = np.concatenate([explorer.ascents, explorer.climb(rng.standard_normal((200, d)))])
     scales = explorer.gp.kernel.lengthscale
     fresh = square_distances(ends / scales, seen / scales).min(axis=1) > 0.05**2
     ends = ends[outside(bulks, ends) & fresh]
