@@ -99,7 +99,7 @@ def box_density(x):
 )
 def test_all_forms_of_one_prior_agree(prior):
     result = infer(gauss, **prior)
-    assert result.log_evidence == pytest.approx(gauss_truth(), abs=0.1)
+    assert result.log_evidence == pytest.approx(gauss_truth(), abs=0.06)
 
 
 def test_coupled_transform():

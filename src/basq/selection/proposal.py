@@ -31,7 +31,7 @@ SUPERSAMPLES = 2
 MIN_ACCEPTANCE = 0.2
 """Below this predicted acceptance the mixture sampler costs more than resampling the prior."""
 
-SKETCH = 128
+SKETCH = 256
 """Data that a proposal's variance is conditioned on; all of them up to this number."""
 
 MAX_PAIRED = 300

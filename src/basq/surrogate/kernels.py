@@ -163,11 +163,13 @@ class Stationary:
 
         def evaluate(x: FloatArray) -> FloatArray:
             """In place, block by block: these are the largest arrays of a run."""
-            left = -distance_left(x / self.lengthscale, centre, plus=-np.log(self.variance))
+            left = -distance_left(x / self.lengthscale, centre)
             out = np.empty((len(x), len(data)))
             for rows in row_blocks(len(x), len(data)):
                 block = np.matmul(left[rows], right, out=out[rows])
+                np.minimum(block, 0.0, out=block)
                 np.exp(block, out=block)
+                block *= self.variance
             return out
 
         return evaluate
