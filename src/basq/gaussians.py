@@ -1,6 +1,7 @@
 """Gaussian mixtures: the measures that integrals are taken over."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -26,10 +27,15 @@ def log_normal_pdf(x: FloatArray, mean: FloatArray, cov: FloatArray) -> FloatArr
     -------
     (m,) array
     """
-    root = cholesky(cov)[0]
+    return _log_normal(x, mean, cholesky(cov)[0])
+
+
+def _log_normal(x: FloatArray, mean: FloatArray, root: FloatArray) -> FloatArray:
+    """`log_normal_pdf` from the covariance's Cholesky factor."""
     z = solve_lower(root, (x - mean).T)
-    log_root_det = np.log(np.diag(root)).sum()
-    out: FloatArray = -0.5 * (np.einsum("ij,ij->j", z, z) + len(mean) * LOG_2PI) - log_root_det
+    out: FloatArray = np.einsum("ij,ij->j", z, z)
+    out *= -0.5
+    out -= 0.5 * len(mean) * LOG_2PI + float(np.log(root.diagonal()).sum())
     return out
 
 
@@ -77,13 +83,16 @@ class GaussianMixture:
         between: FloatArray = (self.weights[:, None] * offset).T @ offset
         return within + between
 
+    @cached_property
+    def roots(self) -> FloatArray:
+        """Cholesky factors of the covariances, (k, d, d)."""
+        return np.stack([cholesky(s)[0] for s in self.covs])
+
     def log_pdf(self, u: FloatArray) -> FloatArray:
         """Log-density at the rows of u: (m, d) -> (m,)."""
         if len(self.weights) == 1:
-            return log_normal_pdf(u, self.means[0], self.covs[0])
-        terms = [
-            np.log(w) + log_normal_pdf(u, m, s) for w, m, s in zip(self.weights, self.means, self.covs, strict=True)
-        ]
+            return _log_normal(u, self.means[0], self.roots[0])
+        terms = [np.log(w) + _log_normal(u, m, r) for w, m, r in zip(self.weights, self.means, self.roots, strict=True)]
         out: FloatArray = logsumexp(np.stack(terms), axis=0)
         return out
 
@@ -91,8 +100,8 @@ class GaussianMixture:
         """Draw n points: (n, d)."""
         counts = rng.multinomial(n, self.weights)
         parts = [
-            m + rng.standard_normal((c, self.n_dim)) @ cholesky(s)[0].T
-            for c, m, s in zip(counts, self.means, self.covs, strict=True)
+            m + rng.standard_normal((c, self.n_dim)) @ root.T
+            for c, m, root in zip(counts, self.means, self.roots, strict=True)
         ]
         return rng.permutation(np.concatenate(parts), axis=0)
 
@@ -103,6 +112,5 @@ class GaussianMixture:
         normal = ndtri(np.clip(cube[:, 1:], 1e-15, 1.0 - 1e-15))
         # the first coordinate picks the component, the others the point in it
         which = np.minimum(np.searchsorted(np.cumsum(self.weights), cube[:, 0]), len(self.weights) - 1)
-        roots = np.stack([cholesky(s)[0] for s in self.covs])
-        out: FloatArray = self.means[which] + np.einsum("nij,nj->ni", roots[which], normal)
+        out: FloatArray = self.means[which] + np.einsum("nij,nj->ni", self.roots[which], normal)
         return out

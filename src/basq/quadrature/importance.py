@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import gammaln, logsumexp
 
 from basq.gaussians import Measure
-from basq.linalg import cholesky, solve_lower
+from basq.linalg import cholesky
 from basq.surrogate.gp import Prediction
 from basq.surrogate.log_model import BONUS_CAP, LogModel
 from basq.surrogate.reference import Reference
@@ -88,15 +88,19 @@ class StudentMixture:
     def log_pdf(self, u: FloatArray) -> FloatArray:
         """Log-density at the rows of u: (n,)."""
         d = u.shape[1]
-        constant = gammaln((FREEDOM + d) / 2) - gammaln(FREEDOM / 2) - 0.5 * d * np.log(FREEDOM * np.pi)
-        terms = np.empty((len(self.weights), len(u)))
-        for k, (w, m, root) in enumerate(zip(self.weights, self.means, self.roots, strict=True)):
-            z = solve_lower(root, (u - m).T)
-            tail = np.log1p(np.einsum("dn,dn->n", z, z) / FREEDOM)
-            terms[k] = np.log(w) + constant - np.log(np.diag(root)).sum() - 0.5 * (FREEDOM + d) * tail
+        whiten = np.linalg.inv(self.roots)
+        z = whiten @ u.T - whiten @ self.means[:, :, None]  # all components at once: (k, d, n)
+        terms = np.einsum("kdn,kdn->kn", z, z)
+        terms /= FREEDOM
+        terms += 1.0
+        np.log(terms, out=terms)  # log1p has no vector instructions, and large terms are those that matter
+        terms *= -0.5 * (FREEDOM + d)
+        log_det = np.log(np.einsum("kii->ki", self.roots)).sum(axis=1)
+        terms += (np.log(self.weights) - log_det)[:, None]
         top = terms.max(axis=0)
         terms -= top
-        return top + np.log(np.exp(terms, out=terms).sum(axis=0))
+        constant = gammaln((FREEDOM + d) / 2) - gammaln(FREEDOM / 2) - 0.5 * d * np.log(FREEDOM * np.pi)
+        return top + np.log(np.exp(terms, out=terms).sum(axis=0)) + float(constant)
 
 
 @dataclass(frozen=True)
@@ -170,7 +174,7 @@ def estimate(
     log_mean, monte_carlo = float(log_full) - float(np.log(n_draws)), _error(w)
     surrogate_var, heavy = _surrogate_variance(model, p, w, w_plain, rng), u[w > HEAVY / n_draws]
     if error < monte_carlo < HOPELESS and surrogate_var < SETTLED_VAR:
-        wanted = min(int(1.2 * n_draws * (monte_carlo / error) ** 2), most)
+        wanted = min(int(n_draws * (1.5 * (monte_carlo / error) ** 2 - 1.0)), most)
         known = found.mean + log_ratio
         log_mean, monte_carlo, further = _refine(model, measure, proposal, known, terms, n_draws=wanted, rng=rng)
         heavy = np.concatenate([heavy, further])

@@ -159,7 +159,7 @@ class TrendKernel:
         def evaluate(x: FloatArray) -> FloatArray:
             out: FloatArray = constant + x @ linear + np.einsum("ni,ni->n", x @ quadratic, x)
             if len(self.axes):
-                out += _summed_bumps(np.arcsinh(x @ self.axes.T), bends)
+                out += _summed_bumps(np.arcsinh(self.axes @ x.T), bends)
             for rows, block in rational(x, None):
                 out[rows] += block @ weights
             return out
@@ -269,12 +269,13 @@ def _bumps(b: FloatArray) -> FloatArray:
 
 
 def _summed_bumps(b: FloatArray, coefficients: FloatArray) -> FloatArray:
-    """Sum of ``_bumps(b)``, b (n, k), times coefficients (k, knots): (n,), as a polynomial in exp(b Δ)."""
+    """Sum of ``_bumps(b)``, b (k, n), times coefficients (k, knots): (n,), as a polynomial in exp(b Δ)."""
     b = np.clip(b, -60.0, 60.0)  # every bump is zero there, and powers would overflow beyond
-    scaled = (coefficients * np.exp(-0.5 * KNOTS**2)).T
+    scaled = (coefficients * np.exp(-0.5 * KNOTS**2)).T[:, :, None]
     factor = np.exp((KNOTS[1] - KNOTS[0]) * b)
-    out = np.tile(scaled[-1], (len(b), 1))
-    for c in scaled[-2::-1]:
-        out *= factor
+    out = scaled[-1] * factor
+    for c in scaled[-2:0:-1]:
         out += c
-    return np.einsum("nk,nk->n", out, np.exp(b * (KNOTS[0] - 0.5 * b)))
+        out *= factor
+    out += scaled[0]
+    return np.einsum("kn,kn->n", out, np.exp(b * (KNOTS[0] - 0.5 * b)))
