@@ -202,5 +202,7 @@ def test_far_below_the_ceiling_uncertainty_adds_half_the_variance(learned):
 
 def test_mean_and_correction_make_up_the_integrand(learned):
     u = np.random.default_rng(1).normal(size=(50, 3))
-    both = learned.mean(u) + learned.correction(u)
+    correction, sd = learned.correction(u)
+    both = learned.mean(u) + correction
+    np.testing.assert_allclose(sd, learned.predict(u)[1], rtol=1e-9)
     np.testing.assert_allclose(both, learned.integrand(u).expected, rtol=1e-9, atol=1e-7)

@@ -13,20 +13,19 @@ PRIOR = GaussianMixture.standard(3)
 
 @dataclass
 class Gaussian:
-    """A log-likelihood −|u − centre|² / (2 width²), known with some sd."""
+    """A log-likelihood −|u − centre|² / (2 width²), known with some sd; a share of it comes as the correction."""
 
     centre: float
     width: float
     sd: float = 0.0
+    corrected: float = 0.0
 
     def mean(self, u):
-        return -0.5 * ((u - self.centre) ** 2).sum(axis=1) / self.width**2
+        return -0.5 * (1.0 - self.corrected) * ((u - self.centre) ** 2).sum(axis=1) / self.width**2
 
     def correction(self, u):
-        return 0.1 * np.ones(len(u))
-
-    def predict(self, u):
-        return self.mean(u), np.full(len(u), self.sd)
+        rest = -0.5 * self.corrected * ((u - self.centre) ** 2).sum(axis=1) / self.width**2
+        return 0.1 + rest, np.full(len(u), self.sd)
 
     def check(self, population, tolerance=0.15):
         """The population has the moments of the posterior under a standard normal prior."""
@@ -43,6 +42,12 @@ def test_from_the_prior_to_the_posterior(width):
     found = temper(model, PRIOR, 2000, np.random.default_rng(0))
     assert found.beta == 1.0
     model.check(found)
+
+
+@pytest.mark.parametrize("corrected", [-0.5, 0.3, 0.6])
+def test_the_correction_counts_as_much_as_the_mean(corrected):
+    model = Gaussian(1.0, 0.2, corrected=corrected)
+    model.check(temper(model, PRIOR, 4000, np.random.default_rng(0)), tolerance=0.1)
 
 
 def test_what_the_surrogate_cannot_resolve_stays_tempered():

@@ -81,7 +81,7 @@ def test_summed_bumps():
     rng = np.random.default_rng(0)
     b, coefficients = np.concatenate([rng.normal(0.0, 3.0, (50, 3)), [[-700.0, 90.0, 0.0]]]), rng.normal(size=(3, 11))
     expected = np.einsum("nkj,kj->n", np.exp(-0.5 * (b[..., None] - KNOTS) ** 2), coefficients)
-    np.testing.assert_allclose(_summed_bumps(b, coefficients), expected, rtol=1e-11, atol=1e-13)
+    np.testing.assert_allclose(_summed_bumps(b.T, coefficients), expected, rtol=1e-11, atol=1e-13)
 
 
 def test_no_points_have_no_features():

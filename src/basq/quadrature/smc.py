@@ -9,8 +9,8 @@ from basq.gaussians import Measure
 from basq.surrogate.reference import Reference
 from basq.types import FloatArray
 
-MOVES, LAST_MOVES = 3, 8
-"""Metropolis moves per stage, and at the last one."""
+ROUNDS, LAST_ROUNDS = 1, 3
+"""Rounds of three Metropolis moves per stage, and at the last one."""
 KEPT = 0.5
 """Share of the effective sample size that is kept from one stage to the next."""
 FEWER = 2
@@ -30,12 +30,8 @@ class LogLikelihoodModel(Protocol):
         """Cheap part of the log-likelihood at u (m, d): (m,)."""
         ...
 
-    def correction(self, u: FloatArray) -> FloatArray:
-        """Costly part: (m,)."""
-        ...
-
-    def predict(self, u: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Mean and standard deviation of the log-likelihood: (m,), (m,)."""
+    def correction(self, u: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Costly part, and the standard deviation of the log-likelihood in nats: (m,), (m,)."""
         ...
 
 
@@ -46,20 +42,23 @@ class Particles:
     Attributes
     ----------
     u : (n, d) array
-    mean, correction, log_measure : (n,) arrays
+    log_measure, mean, correction, sd : (n,) arrays
     """
 
     u: FloatArray
+    log_measure: FloatArray
     mean: FloatArray
     correction: FloatArray
-    log_measure: FloatArray
+    sd: FloatArray
 
     @classmethod
     def at(cls, u: FloatArray, model: LogLikelihoodModel, measure: Measure) -> "Particles":
-        return cls(u.copy(), model.mean(u), model.correction(u), measure.log_pdf(u))
+        return cls(u.copy(), measure.log_pdf(u), model.mean(u), *model.correction(u))
 
     def take(self, index: np.ndarray) -> "Particles":
-        return Particles(self.u[index], self.mean[index], self.correction[index], self.log_measure[index])
+        return Particles(
+            self.u[index], self.log_measure[index], self.mean[index], self.correction[index], self.sd[index]
+        )
 
 
 @dataclass(frozen=True)
@@ -89,7 +88,7 @@ def temper(model: LogLikelihoodModel, measure: Measure, n: int, rng: np.random.G
         log_l = particles.mean + particles.correction
         following = next_temperature(log_l, beta)
         weights = np.exp((following - beta) * (log_l - log_l.max()))
-        sd = float(np.median(model.predict(particles.u[systematic(weights, 150, rng)])[1]))
+        sd = float(np.median(particles.sd[systematic(weights, 150, rng)]))
         unresolved = stage >= 1 and following * sd > UNRESOLVED
         last = unresolved or following >= 1.0 or stage == MAX_STAGES - 1
         if unresolved:
@@ -97,7 +96,7 @@ def temper(model: LogLikelihoodModel, measure: Measure, n: int, rng: np.random.G
         else:
             beta = following
         particles = particles.take(systematic(weights, n if last else n // FEWER, rng))
-        move(particles, model, measure, beta, LAST_MOVES if last else MOVES, rng)
+        move(particles, model, measure, beta, LAST_ROUNDS if last else ROUNDS, rng)
         if last:
             break
     return Population(particles.u, beta, _thinned(warmer[-WARMER_STAGES:], N_WARMER))
@@ -119,8 +118,8 @@ def next_temperature(log_l: FloatArray, beta: float) -> float:
     if share(1.0) > KEPT:
         return 1.0
     low, high = max(beta, 1e-12), 1.0
-    for _ in range(15):
-        middle = 0.5 * (low + high) if beta > 0.0 else float(np.sqrt(low * high))
+    for _ in range(12):
+        middle = float(np.sqrt(low * high))
         low, high = (middle, high) if share(middle) > KEPT else (low, middle)
     return min(max(low, 1.1 * beta), 1.0)
 
@@ -136,27 +135,33 @@ def move(
     model: LogLikelihoodModel,
     measure: Measure,
     beta: float,
-    n_moves: int,
+    n_rounds: int,
     rng: np.random.Generator,
 ) -> None:
-    """Metropolis moves at an inverse temperature, random walks and differential evolution in turn.
+    """Metropolis moves at an inverse temperature: differential evolution, a random walk, differential evolution.
 
-    Delayed acceptance: the costly correction is computed only where the mean alone accepts.
+    A round of the three goes by the mean alone. It reads the same backwards, so that its end need only be accepted by
+    what the costly correction changes (the surrogate transitions of Liu, Monte Carlo Strategies, 2001, 9.4.3).
     """
     n, d = particles.u.shape
     root = Reference.of(particles.u).root * 2.38 / np.sqrt(d)
-    for k in range(n_moves):
-        size = rng.choice([1.0, 0.3], size=(n, 1))
-        if k % 2:
-            step = rng.standard_normal((n, d)) @ root.T
-        else:
-            step = (particles.u[rng.permutation(n)] - particles.u[rng.permutation(n)]) * (2.38 / np.sqrt(2 * d))
-        trial = particles.u + size * step
-        mean, log_measure = model.mean(trial), measure.log_pdf(trial)
-        ratio = beta * (mean - particles.mean) + log_measure - particles.log_measure
-        accepted = np.flatnonzero(np.log(rng.random(n)) < ratio)
-        correction = model.correction(trial[accepted])
-        again = np.log(rng.random(len(accepted))) < beta * (correction - particles.correction[accepted])
-        accepted, correction = accepted[again], correction[again]
-        particles.u[accepted], particles.mean[accepted] = trial[accepted], mean[accepted]
-        particles.correction[accepted], particles.log_measure[accepted] = correction, log_measure[accepted]
+    for _ in range(n_rounds):
+        u, mean, log_measure = particles.u.copy(), particles.mean.copy(), particles.log_measure.copy()
+        for walks in (False, True, False):
+            if walks:
+                step = rng.standard_normal((n, d)) @ root.T
+            else:
+                step = (u[rng.permutation(n)] - u[rng.permutation(n)]) * (2.38 / np.sqrt(2 * d))
+            trial = u + rng.choice([1.0, 0.3], size=(n, 1)) * step
+            trial_mean, trial_measure = model.mean(trial), measure.log_pdf(trial)
+            ratio = beta * (trial_mean - mean) + trial_measure - log_measure
+            accepted = np.log(rng.random(n)) < ratio
+            u[accepted], mean[accepted], log_measure[accepted] = (
+                trial[accepted], trial_mean[accepted], trial_measure[accepted]
+            )  # fmt: skip
+        moved = np.flatnonzero((u != particles.u).any(axis=1))
+        correction, sd = model.correction(u[moved])
+        again = np.log(rng.random(len(moved))) < beta * (correction - particles.correction[moved])
+        moved = moved[again]
+        particles.u[moved], particles.log_measure[moved], particles.mean[moved] = u[moved], log_measure[moved], mean[moved]
+        particles.correction[moved], particles.sd[moved] = correction[again], sd[again]

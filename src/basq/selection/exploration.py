@@ -65,7 +65,7 @@ class Explorer:
             gp = previous.gp.grown(u, y, noise) or GP.condition(u, y, previous.gp.kernel, noise=noise)
             return cls(gp, levels, previous.n_searched)
         kernel = start if previous is None else start.with_theta(previous.gp.kernel.theta)
-        gp = fit(u, y, kernel, noise=1e-8, known_noise=NOISE**2, hyperprior=start.hyperprior(), max_steps=20)
+        gp = fit(u, y, kernel, noise=1e-8, known_noise=NOISE**2, hyperprior=start.hyperprior(), max_steps=10)
         return cls(gp, levels, len(u))
 
     def filled(self, log_posterior: FloatArray) -> FloatArray:
@@ -77,7 +77,7 @@ class Explorer:
         """Where ascents from the process's own points end: (n, d)."""
         return self.climb(self.gp.x)
 
-    def climb(self, start: FloatArray, n_steps: int = 30) -> FloatArray:
+    def climb(self, start: FloatArray, n_steps: int = 20) -> FloatArray:
         """Ascend the mean from many points (m, d) at once, each with its own step size until that is small."""
         kernel = self.gp.kernel
         assert isinstance(kernel, TrendKernel)

@@ -209,11 +209,11 @@ class LogModel:
         z = self.reference.whiten(u)
         return self._tamed(self.gp.predict_mean(z)) + self._log_feasible(z)
 
-    def correction(self, u: FloatArray) -> FloatArray:
-        """What uncertainty adds to the mean: about C/2, and a penalty where little is known."""
+    def correction(self, u: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """What uncertainty adds to the mean, about C/2, with a penalty where little is known; and its sd in nats."""
         p = self.gp.predict(self.reference.whiten(u))
         sd = np.sqrt(p.var)
-        return self._bonus(p.mean, sd) - self._penalty(sd)
+        return self._bonus(p.mean, sd) - self._penalty(sd), sd / self.scale.factor
 
     def feasibility(self, u: FloatArray) -> FloatArray:
         """Probability that the likelihood is not zero, at points u (m, d): (m,)."""
