@@ -7,6 +7,7 @@ which it is most likely. Each cell is modelled, sampled and integrated over its 
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from scipy.special import logsumexp
@@ -138,6 +139,12 @@ class Cell:
         """
         inside = u[self.measure.inside(u)] if isinstance(self.measure, CellMeasure) else u
         return replace(self, model=self.model.expecting(inside)) if len(inside) else self
+
+    @cached_property
+    def gaussian(self) -> Reference:
+        """The Gaussian nearest to the surrogate's posterior, to extrapolate with."""
+        u = self.population.u
+        return Reference.beneath(u, self.model.predict_mean(u) + self.measure.log_pdf(u))
 
     @property
     def lost(self) -> bool:

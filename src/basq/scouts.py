@@ -49,8 +49,9 @@ def unexplained(cells: Sequence[Cell], u: FloatArray, log_posterior: FloatArray)
     predicted = np.full(len(u), np.inf)
     for k, cell in enumerate(cells):
         if cell.resolved and (label == k).any():
-            z = Reference.of(cell.population.u).whiten(u)
-            predicted = np.minimum(predicted, gap[label == k].min() + 0.5 * (z * z).sum(axis=1))
+            best = int(np.where(label == k, gap, np.inf).argmin())
+            z2 = (cell.gaussian.whiten(u) ** 2).sum(axis=1)
+            predicted = np.minimum(predicted, np.maximum(gap[best] + 0.5 * (z2 - z2[best]), 0.0))
     far = (predicted > window(u.shape[1])) & np.isfinite(predicted)
     out = far & (gap < EXPLAINED * predicted)
     outlying = np.zeros(len(u), dtype=bool)

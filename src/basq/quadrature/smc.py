@@ -9,8 +9,10 @@ from basq.gaussians import Measure
 from basq.surrogate.reference import Reference
 from basq.types import FloatArray
 
-ROUNDS, LAST_ROUNDS = 1, 3
-"""Rounds of three Metropolis moves per stage, and at the last one."""
+ROUNDS = (("jump", "walk", "jump"),)
+"""Metropolis moves of a stage, in rounds that the costly part of the density is computed after."""
+LAST_ROUNDS = (("jump",), ("walk",)) * 4
+"""Those of the last stage."""
 KEPT = 0.5
 """Share of the effective sample size that is kept from one stage to the next."""
 FEWER = 2
@@ -135,20 +137,20 @@ def move(
     model: LogLikelihoodModel,
     measure: Measure,
     beta: float,
-    n_rounds: int,
+    rounds: tuple[tuple[str, ...], ...],
     rng: np.random.Generator,
 ) -> None:
-    """Metropolis moves at an inverse temperature: differential evolution, a random walk, differential evolution.
+    """Metropolis moves at an inverse temperature: random walks and jumps by differences of others.
 
-    A round of the three goes by the mean alone. It reads the same backwards, so that its end need only be accepted by
-    what the costly correction changes (the surrogate transitions of Liu, Monte Carlo Strategies, 2001, 9.4.3).
+    A round goes by the mean alone. It reads the same backwards, so that its end need only be accepted by what the
+    costly correction changes (the surrogate transitions of Liu, Monte Carlo Strategies, 2001, 9.4.3).
     """
     n, d = particles.u.shape
     root = Reference.of(particles.u).root * 2.38 / np.sqrt(d)
-    for _ in range(n_rounds):
+    for kinds in rounds:
         u, mean, log_measure = particles.u.copy(), particles.mean.copy(), particles.log_measure.copy()
-        for walks in (False, True, False):
-            if walks:
+        for kind in kinds:
+            if kind == "walk":
                 step = rng.standard_normal((n, d)) @ root.T
             else:
                 step = (u[rng.permutation(n)] - u[rng.permutation(n)]) * (2.38 / np.sqrt(2 * d))

@@ -7,6 +7,9 @@ import numpy as np
 from basq.linalg import cholesky, solve_lower
 from basq.types import FloatArray
 
+LEAST_CURVATURE = 0.1
+"""Curvature of a log-density, in units of its samples' covariance, below which a direction is not like a Gaussian."""
+
 
 @dataclass(frozen=True)
 class Reference:
@@ -33,6 +36,29 @@ class Reference:
         sd = np.sqrt(np.maximum(np.diag(cov), 1e-200))
         correlation = cov / np.outer(sd, sd)
         return cls(mean, sd[:, None] * cholesky(correlation + 1e-9 * np.eye(d))[0])
+
+    @classmethod
+    def beneath(cls, points: FloatArray, log_density: FloatArray) -> "Reference":
+        """The Gaussian whose logarithm fits a log-density (n,) best at samples (n, d) of it; theirs if there is none.
+
+        Where the density is Gaussian it is exact, however few the samples; their covariance is not, and far out the
+        difference is many nats.
+        """
+        own, d = cls.of(points), points.shape[1]
+        rows, columns = np.triu_indices(d)
+        if len(points) < 3 * (len(rows) + d + 1):
+            return own
+        z = own.whiten(points)
+        design = np.column_stack([np.ones(len(z)), z, z[:, rows] * z[:, columns]])
+        found = np.linalg.solve(design.T @ design + 1e-9 * np.eye(design.shape[1]), design.T @ log_density)
+        curvature = np.zeros((d, d))
+        curvature[rows, columns] = -found[1 + d :]
+        curvature += curvature.T
+        if not np.linalg.eigvalsh(curvature)[0] > LEAST_CURVATURE:
+            return own
+        inverse = np.linalg.inv(curvature)
+        mode = own.mean + own.root @ (inverse @ found[1 : 1 + d])
+        return cls(mode, own.root @ cholesky(inverse)[0])
 
     @classmethod
     def first(cls, u: FloatArray, log_posterior: FloatArray) -> "Reference":
