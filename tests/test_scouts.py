@@ -57,6 +57,15 @@ def test_the_basin_of_another_mode_stands_out():
     assert basin(observations.u)[outlying].all()
 
 
+def test_even_the_rim_of_another_basin_stands_out():
+    """The known mode is a Gaussian, so its tail is known to a few per cent: points only nats above it are strange."""
+    observations, cell, explorer = scene(two_modes)
+    _, outlying = unexplained([cell], observations.u, explorer.log_posterior)
+    u = observations.u
+    clearly = parabola(u, FAR, 0.1) > 0.9 * parabola(u, NEAR, 0.2)
+    assert outlying[clearly & (parabola(u, NEAR, 0.2) < -40.0)].all()
+
+
 @pytest.mark.parametrize("function", [one_mode, heavy_tail])
 def test_a_tail_does_not_stand_out(function):
     observations, cell, explorer = scene(function)

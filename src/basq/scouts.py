@@ -19,10 +19,11 @@ from basq.surrogate.log_model import LogModel, window
 from basq.surrogate.reference import Reference
 from basq.types import BoolArray, FloatArray, IntArray
 
-EXPLAINED = 0.9
+EXPLAINED = 0.97
 """Share of the gap that a Gaussian extrapolation predicts, below which an observation is not explained by it."""
-OUTLYING = 4.5
-"""Median absolute deviations below the usual gap that make a far observation stand out."""
+OUTLYING, MARGIN = 4.5, 0.03
+"""Median absolute deviations, and relative difference on top, below the usual gap that make a far observation stand
+out."""
 DIP = 0.1
 """Depth of a valley, on the explorer's scale, that is worth a look."""
 N_PARTICLES = 500
@@ -57,7 +58,7 @@ def unexplained(cells: Sequence[Cell], u: FloatArray, log_posterior: FloatArray)
     outlying = np.zeros(len(u), dtype=bool)
     if far.sum() >= 8:
         residual = from_usual(np.log(predicted[far]), np.log(np.maximum(gap[far], 0.1)))
-        outlying[far] = residual < -OUTLYING * np.median(np.abs(residual)) - 0.1
+        outlying[far] = residual < -OUTLYING * np.median(np.abs(residual)) - MARGIN
     return out, outlying & out
 
 

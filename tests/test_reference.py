@@ -1,0 +1,35 @@
+"""Gaussians that samples and their log-density tell of."""
+
+import numpy as np
+import pytest
+
+from basq.surrogate.reference import Reference
+
+RNG = np.random.default_rng(0)
+ROOT = np.array([[0.3, 0.0, 0.0], [0.2, 0.01, 0.0], [-1.0, 0.5, 2.0]])
+MEAN = np.array([1.0, -2.0, 0.5])
+
+
+def samples(n):
+    return MEAN + RNG.standard_normal((n, 3)) @ ROOT.T
+
+
+def log_density(u):
+    z = np.linalg.solve(ROOT, (u - MEAN).T)
+    return 7.0 - 0.5 * (z * z).sum(axis=0)
+
+
+@pytest.mark.parametrize("n", [30, 1000])
+def test_beneath_a_gaussian_it_is_exact(n):
+    u = samples(n)
+    found = Reference.beneath(u, log_density(u))
+    np.testing.assert_allclose(found.mean, MEAN, rtol=1e-6)
+    np.testing.assert_allclose(found.root @ found.root.T, ROOT @ ROOT.T, rtol=1e-6, atol=1e-9)
+    far = samples(5) + 30.0 * ROOT[:, 0]
+    np.testing.assert_allclose(-0.5 * (found.whiten(far) ** 2).sum(axis=1), log_density(far) - 7.0, rtol=1e-6)
+
+
+def test_beneath_what_is_no_gaussian_or_too_few_samples_it_is_that_of_the_samples():
+    u, few = samples(500), samples(29)
+    np.testing.assert_array_equal(Reference.beneath(u, 0.5 * u[:, 0] ** 2).root, Reference.of(u).root)
+    np.testing.assert_array_equal(Reference.beneath(few, log_density(few)).root, Reference.of(few).root)
