@@ -1,6 +1,6 @@
 """Tempered sequential Monte Carlo: from the prior to the surrogate's posterior."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Protocol
 
 import numpy as np
@@ -58,9 +58,15 @@ class Particles:
         return cls(u.copy(), measure.log_pdf(u), model.mean(u), *model.correction(u))
 
     def take(self, index: np.ndarray) -> "Particles":
-        return Particles(
-            self.u[index], self.log_measure[index], self.mean[index], self.correction[index], self.sd[index]
-        )
+        return Particles(*(getattr(self, name)[index] for name in PARTS))
+
+    def put(self, index: np.ndarray, others: "Particles") -> None:
+        """Replace some by others of as many particles."""
+        for name in PARTS:
+            getattr(self, name)[index] = getattr(others, name)[index]
+
+
+PARTS = tuple(field.name for field in fields(Particles))
 
 
 @dataclass(frozen=True)
@@ -148,22 +154,18 @@ def move(
     n, d = particles.u.shape
     root = Reference.of(particles.u).root * 2.38 / np.sqrt(d)
     for kinds in rounds:
-        u, mean, log_measure = particles.u.copy(), particles.mean.copy(), particles.log_measure.copy()
+        new = particles.take(np.arange(n))
         for kind in kinds:
             if kind == "walk":
                 step = rng.standard_normal((n, d)) @ root.T
             else:
-                step = (u[rng.permutation(n)] - u[rng.permutation(n)]) * (2.38 / np.sqrt(2 * d))
-            trial = u + rng.choice([1.0, 0.3], size=(n, 1)) * step
-            trial_mean, trial_measure = model.mean(trial), measure.log_pdf(trial)
-            ratio = beta * (trial_mean - mean) + trial_measure - log_measure
-            accepted = np.log(rng.random(n)) < ratio
-            u[accepted], mean[accepted], log_measure[accepted] = (
-                trial[accepted], trial_mean[accepted], trial_measure[accepted]
-            )  # fmt: skip
-        moved = np.flatnonzero((u != particles.u).any(axis=1))
-        correction, sd = model.correction(u[moved])
-        again = np.log(rng.random(len(moved))) < beta * (correction - particles.correction[moved])
-        moved = moved[again]
-        particles.u[moved], particles.log_measure[moved], particles.mean[moved] = u[moved], log_measure[moved], mean[moved]
-        particles.correction[moved], particles.sd[moved] = correction[again], sd[again]
+                step = (new.u[rng.permutation(n)] - new.u[rng.permutation(n)]) * (2.38 / np.sqrt(2 * d))
+            u = new.u + rng.choice([1.0, 0.3], size=(n, 1)) * step
+            mean, log_measure = model.mean(u), measure.log_pdf(u)
+            ratio = beta * (mean - new.mean) + log_measure - new.log_measure
+            yes = np.log(rng.random(n)) < ratio
+            new.u[yes], new.mean[yes], new.log_measure[yes] = u[yes], mean[yes], log_measure[yes]
+        moved = np.flatnonzero((new.u != particles.u).any(axis=1))
+        new.correction[moved], new.sd[moved] = model.correction(new.u[moved])
+        ratio = beta * (new.correction - particles.correction)[moved]
+        particles.put(moved[np.log(rng.random(len(moved))) < ratio], new)
