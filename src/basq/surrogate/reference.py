@@ -56,7 +56,7 @@ class Reference:
         curvature += curvature.T
         if not np.linalg.eigvalsh(curvature)[0] > LEAST_CURVATURE:
             return own
-        inverse = np.linalg.inv(curvature)
+        inverse: FloatArray = np.linalg.inv(curvature)
         mode = own.mean + own.root @ (inverse @ found[1 : 1 + d])
         return cls(mode, own.root @ cholesky(inverse)[0])
 
