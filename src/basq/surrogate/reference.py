@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from basq.linalg import cholesky, solve_lower
+from basq.linalg import cho_inverse, cholesky, solve_lower
 from basq.types import FloatArray
 
 LEAST_CURVATURE = 0.1
@@ -56,7 +56,7 @@ class Reference:
         curvature += curvature.T
         if not np.linalg.eigvalsh(curvature)[0] > LEAST_CURVATURE:
             return own
-        inverse: FloatArray = np.linalg.inv(curvature)
+        inverse = cho_inverse(cholesky(curvature)[0])
         mode = own.mean + own.root @ (inverse @ found[1 : 1 + d])
         return cls(mode, own.root @ cholesky(inverse)[0])
 
