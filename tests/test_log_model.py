@@ -7,7 +7,7 @@ from basq.gaussians import GaussianMixture
 from basq.observations import Observations
 from basq.quadrature.importance import StudentMixture, estimate
 from basq.quadrature.smc import KEPT, next_temperature, systematic, temper
-from basq.surrogate.log_model import LEAST_UNKNOWN, LogModel, Scale, window
+from basq.surrogate.log_model import LEAST_UNKNOWN, LogModel, Scale, overfit, window
 from basq.surrogate.reference import Reference
 
 
@@ -184,7 +184,7 @@ def test_expected_likelihood_is_that_of_a_normal_below_the_ceiling(learned, belo
     factor, ceiling = learned.scale.factor, learned.ceiling / learned.scale.factor
     mean = ceiling - below
     scaled = np.array([mean * factor])
-    got = learned._tamed(scaled) + learned._bonus(scaled, np.array([sd * factor]))
+    got = learned._tamed(scaled) + learned._bonus(scaled, np.array([sd * factor / np.sqrt(overfit(30, 3))]))
     log_total = norm.logcdf(ceiling, mean, sd)
     low, points = ceiling - max(below, 0.0) - 12.0 * sd, [max(ceiling - sd**2 / 3.0, ceiling - sd)]
     mass = quad(
@@ -195,9 +195,26 @@ def test_expected_likelihood_is_that_of_a_normal_below_the_ceiling(learned, belo
     assert got[0] == pytest.approx(truth + rise, abs=1e-6)
 
 
-def test_far_below_the_ceiling_uncertainty_adds_half_the_variance(learned):
+@pytest.mark.parametrize(
+    ("n", "n_dim", "factor"), [(200, 10, 200 / 134), (400, 10, 400 / 334), (40, 10, 2.0), (90, 2, 90 / 84)]
+)
+def test_variances_are_widened_by_the_degrees_of_freedom_of_a_quadratic(n, n_dim, factor):
+    assert overfit(n, n_dim) == pytest.approx(factor)
+
+
+def test_squared_errors_of_a_regression_are_too_small_by_the_same_factor():
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(400, 60, 4)), rng.normal(size=(400, 60, 1))
+    x[:, :, 0] = 1.0
+    i, j = np.triu_indices(4)
+    quadratic = x[:, :, i] * x[:, :, j]
+    residual = y - quadratic @ (np.linalg.pinv(quadratic) @ y)
+    assert overfit(60, 3) * np.mean(residual**2) == pytest.approx(1.0, abs=0.03)
+
+
+def test_far_below_the_ceiling_uncertainty_adds_half_the_widened_variance(learned):
     mean, sd = np.array([learned.ceiling - 40.0]), np.array([0.5 * learned.scale.factor])
-    assert learned._bonus(mean, sd)[0] == pytest.approx(0.125, abs=1e-9)
+    assert learned._bonus(mean, sd)[0] == pytest.approx(0.125 * overfit(30, 3), abs=1e-9)
 
 
 def test_mean_and_correction_make_up_the_integrand(learned):

@@ -48,6 +48,16 @@ def headroom(n_dim: int) -> float:
     return 1.0 + 0.25 * n_dim
 
 
+def overfit(n: int, n_dim: int) -> float:
+    """Factor by which the variance of a process fitted to n values is too small; at most two.
+
+    As in a regression, whose squared residuals are too small by (n − q)/n for q coefficients; a quadratic has
+    (d + 1)(d + 2)/2. Exponentiated, a variance that is too small becomes a bias of log Z.
+    """
+    q = (n_dim + 1) * (n_dim + 2) // 2
+    return n / max(n - q, n / 2)
+
+
 @dataclass(frozen=True)
 class Scale:
     """How log-likelihoods become GP data: y = factor (log ℓ − top).
@@ -239,7 +249,8 @@ class LogModel:
 
     def _bonus(self, mean: FloatArray, sd: FloatArray) -> FloatArray:
         """log E[ℓ] minus the mean, both below the ceiling: C/2 well below it, less near it, with a bounded C."""
-        s = np.clip(sd / self.scale.factor, 1e-3, BONUS_CAP)
+        widened = np.sqrt(overfit(len(self.gp.y), self.n_dim)) * sd
+        s = np.clip(widened / self.scale.factor, 1e-3, BONUS_CAP)
         room = (self.ceiling - mean) / self.scale.factor
         truncated = 0.5 * s * s + log_ndtr(room / s - s) - log_ndtr(room / s)
         return truncated - np.minimum(room, 0.0)
