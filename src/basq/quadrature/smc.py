@@ -9,10 +9,8 @@ from basq.gaussians import Measure
 from basq.surrogate.reference import Reference
 from basq.types import FloatArray
 
-ROUNDS = (("jump", "walk", "jump"),)
-"""Metropolis moves of a stage, in rounds that the costly part of the density is computed after."""
-LAST_ROUNDS = (("jump",), ("walk",)) * 4
-"""Those of the last stage."""
+MOVES, LAST_MOVES = 3, 8
+"""Metropolis moves per stage, and at the last one."""
 KEPT = 0.5
 """Share of the effective sample size that is kept from one stage to the next."""
 FEWER = 2
@@ -61,9 +59,9 @@ class Particles:
         return Particles(*(getattr(self, name)[index] for name in PARTS))
 
     def put(self, index: np.ndarray, others: "Particles") -> None:
-        """Replace some by others of as many particles."""
+        """Replace those at an index (m,) by m others."""
         for name in PARTS:
-            getattr(self, name)[index] = getattr(others, name)[index]
+            getattr(self, name)[index] = getattr(others, name)
 
 
 PARTS = tuple(field.name for field in fields(Particles))
@@ -104,7 +102,7 @@ def temper(model: LogLikelihoodModel, measure: Measure, n: int, rng: np.random.G
         else:
             beta = following
         particles = particles.take(systematic(weights, n if last else n // FEWER, rng))
-        move(particles, model, measure, beta, LAST_ROUNDS if last else ROUNDS, rng)
+        move(particles, model, measure, beta, LAST_MOVES if last else MOVES, rng)
         if last:
             break
     return Population(particles.u, beta, _thinned(warmer[-WARMER_STAGES:], N_WARMER))
@@ -143,29 +141,25 @@ def move(
     model: LogLikelihoodModel,
     measure: Measure,
     beta: float,
-    rounds: tuple[tuple[str, ...], ...],
+    n_moves: int,
     rng: np.random.Generator,
 ) -> None:
-    """Metropolis moves at an inverse temperature: random walks and jumps by differences of others.
+    """Metropolis moves at an inverse temperature, random walks and differential evolution in turn.
 
-    A round goes by the mean alone. It reads the same backwards, so that its end need only be accepted by what the
-    costly correction changes (the surrogate transitions of Liu, Monte Carlo Strategies, 2001, 9.4.3).
+    Delayed acceptance: the costly correction is computed only where the mean alone accepts.
     """
     n, d = particles.u.shape
     root = Reference.of(particles.u).root * 2.38 / np.sqrt(d)
-    for kinds in rounds:
-        new = particles.take(np.arange(n))
-        for kind in kinds:
-            if kind == "walk":
-                step = rng.standard_normal((n, d)) @ root.T
-            else:
-                step = (new.u[rng.permutation(n)] - new.u[rng.permutation(n)]) * (2.38 / np.sqrt(2 * d))
-            u = new.u + rng.choice([1.0, 0.3], size=(n, 1)) * step
-            mean, log_measure = model.mean(u), measure.log_pdf(u)
-            ratio = beta * (mean - new.mean) + log_measure - new.log_measure
-            yes = np.log(rng.random(n)) < ratio
-            new.u[yes], new.mean[yes], new.log_measure[yes] = u[yes], mean[yes], log_measure[yes]
-        moved = np.flatnonzero((new.u != particles.u).any(axis=1))
-        new.correction[moved], new.sd[moved] = model.correction(new.u[moved])
-        ratio = beta * (new.correction - particles.correction)[moved]
-        particles.put(moved[np.log(rng.random(len(moved))) < ratio], new)
+    for k in range(n_moves):
+        size = rng.choice([1.0, 0.3], size=(n, 1))
+        if k % 2:
+            step = rng.standard_normal((n, d)) @ root.T
+        else:
+            step = (particles.u[rng.permutation(n)] - particles.u[rng.permutation(n)]) * (2.38 / np.sqrt(2 * d))
+        u = particles.u + size * step
+        mean, log_measure = model.mean(u), measure.log_pdf(u)
+        ratio = beta * (mean - particles.mean) + log_measure - particles.log_measure
+        accepted = np.flatnonzero(np.log(rng.random(n)) < ratio)
+        new = Particles(u[accepted], log_measure[accepted], mean[accepted], *model.correction(u[accepted]))
+        again = np.log(rng.random(len(accepted))) < beta * (new.correction - particles.correction[accepted])
+        particles.put(accepted[again], new.take(again))

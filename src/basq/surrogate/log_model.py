@@ -236,7 +236,9 @@ class LogModel:
         sd = np.sqrt(p.var)
         mean = self._tamed(p.mean) + self._log_feasible(z)
         plug_in = mean - self._penalty(sd)
-        return Integrand(mean, plug_in, plug_in + self._bonus(p.mean, sd), p)
+        # the samples lead to the next points, and do without: on a curved ridge they would be led beyond its end
+        widened = np.sqrt(overfit(len(self.gp.y), self.n_dim)) * sd
+        return Integrand(mean, plug_in, plug_in + self._bonus(p.mean, widened), p)
 
     def cov(self, p: Prediction, q: Prediction) -> FloatArray:
         """Covariance of log ℓ between predictions, in nats²."""
@@ -249,8 +251,7 @@ class LogModel:
 
     def _bonus(self, mean: FloatArray, sd: FloatArray) -> FloatArray:
         """log E[ℓ] minus the mean, both below the ceiling: C/2 well below it, less near it, with a bounded C."""
-        widened = np.sqrt(overfit(len(self.gp.y), self.n_dim)) * sd
-        s = np.clip(widened / self.scale.factor, 1e-3, BONUS_CAP)
+        s = np.clip(sd / self.scale.factor, 1e-3, BONUS_CAP)
         room = (self.ceiling - mean) / self.scale.factor
         truncated = 0.5 * s * s + log_ndtr(room / s - s) - log_ndtr(room / s)
         return truncated - np.minimum(room, 0.0)
