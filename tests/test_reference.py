@@ -22,7 +22,8 @@ def log_density(u):
 @pytest.mark.parametrize("n", [30, 1000])
 def test_beneath_a_gaussian_it_is_exact(n):
     u = samples(n)
-    found = Reference.beneath(u, log_density(u))
+    found, peak = Reference.beneath(u, log_density(u))
+    assert peak == pytest.approx(7.0)
     np.testing.assert_allclose(found.mean, MEAN, rtol=1e-6)
     np.testing.assert_allclose(found.root @ found.root.T, ROOT @ ROOT.T, rtol=1e-6, atol=1e-9)
     far = samples(5) + 30.0 * ROOT[:, 0]
@@ -31,5 +32,7 @@ def test_beneath_a_gaussian_it_is_exact(n):
 
 def test_beneath_what_is_no_gaussian_or_too_few_samples_it_is_that_of_the_samples():
     u, few = samples(500), samples(29)
-    np.testing.assert_array_equal(Reference.beneath(u, 0.5 * u[:, 0] ** 2).root, Reference.of(u).root)
-    np.testing.assert_array_equal(Reference.beneath(few, log_density(few)).root, Reference.of(few).root)
+    found, peak = Reference.beneath(few, log_density(few))
+    np.testing.assert_array_equal(found.root, Reference.of(few).root)
+    assert peak == pytest.approx(7.0, abs=1.0)
+    np.testing.assert_array_equal(Reference.beneath(u, 0.5 * u[:, 0] ** 2)[0].root, Reference.of(u).root)

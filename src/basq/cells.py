@@ -5,12 +5,12 @@ Space is divided by Gaussians (gates), each about the posterior samples of its c
 which it is most likely. Each cell is modelled, sampled and integrated over its own part of the prior, and Z is the sum.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from scipy.special import logsumexp
+from scipy.special import logsumexp, ndtr
 
 from basq.gaussians import Measure
 from basq.observations import Observations
@@ -28,6 +28,9 @@ EMPTY_BORDER = 3.0
 """Margin of log-densities that nearly all samples must keep for a population to count as separated."""
 APART = 4.0
 """Standard deviations between the centres of two separated parts."""
+COORDINATES: tuple[Callable[[FloatArray], FloatArray], ...] = (np.asarray, ndtr)
+"""In which a posterior may look like a Gaussian far out: a normal prior's parameters are linear in standard space, a
+uniform one's in its probability."""
 
 
 def n_draws(n_dim: int) -> int:
@@ -141,10 +144,11 @@ class Cell:
         return replace(self, model=self.model.expecting(inside)) if len(inside) else self
 
     @cached_property
-    def gaussian(self) -> Reference:
-        """The Gaussian nearest to the surrogate's posterior, to extrapolate with."""
+    def gaussians(self) -> tuple[tuple[Reference, float], ...]:
+        """The Gaussian nearest to the surrogate's log-posterior, and its peak, in each of the ``COORDINATES``."""
         u = self.population.u
-        return Reference.beneath(u, self.model.predict_mean(u) + self.measure.log_pdf(u))
+        log_posterior = self.model.predict_mean(u) + self.measure.log_pdf(u)
+        return tuple(Reference.beneath(coordinates(u), log_posterior) for coordinates in COORDINATES)
 
     @property
     def lost(self) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from basq.cells import Cell, labels
+from basq.cells import COORDINATES, Cell
 from basq.gaussians import Measure
 from basq.observations import Observations
 from basq.quadrature.smc import temper
@@ -45,21 +45,38 @@ def unexplained(cells: Sequence[Cell], u: FloatArray, log_posterior: FloatArray)
     outlying : (n,) bool array
         Those of them that also stand above what is usual among the far observations.
     """
-    gap = log_posterior.max() - log_posterior
-    label = labels([c.gate for c in cells], u)
-    predicted = np.full(len(u), np.inf)
-    for k, cell in enumerate(cells):
-        if cell.resolved and (label == k).any():
-            best = int(np.where(label == k, gap, np.inf).argmin())
-            z2 = (cell.gaussian.whiten(u) ** 2).sum(axis=1)
-            predicted = np.minimum(predicted, np.maximum(gap[best] + 0.5 * (z2 - z2[best]), 0.0))
-    far = (predicted > window(u.shape[1])) & np.isfinite(predicted)
-    out = far & (gap < EXPLAINED * predicted)
-    outlying = np.zeros(len(u), dtype=bool)
-    if far.sum() >= 8:
-        residual = from_usual(np.log(predicted[far]), np.log(np.maximum(gap[far], 0.1)))
-        outlying[far] = residual < -OUTLYING * np.median(np.abs(residual)) - MARGIN
-    return out, outlying & out
+    best = float(log_posterior.max())
+    gap, options = best - log_posterior, extrapolations(cells, u, best)
+    far = np.max(options, axis=0) > window(u.shape[1])
+    far &= np.isfinite(options).all(axis=0)
+    _, out, outlying = min((standing_out(gap, predicted, far) for predicted in options), key=lambda found: found[0])
+    return out, outlying
+
+
+def extrapolations(cells: Sequence[Cell], u: FloatArray, best: float) -> list[FloatArray]:
+    """Gaps (n,) to the best log-posterior that resolved cells predict at points u (n, d), in all coordinates."""
+    out = []
+    for k, coordinates in enumerate(COORDINATES):
+        points, predicted = coordinates(u), np.full(len(u), np.inf)
+        for gaussian, peak in (cell.gaussians[k] for cell in cells if cell.resolved):
+            z = gaussian.whiten(points)
+            predicted = np.minimum(predicted, best - peak + 0.5 * (z * z).sum(axis=1))
+        out.append(predicted)
+    return out
+
+
+def standing_out(gap: FloatArray, predicted: FloatArray, far: BoolArray) -> tuple[float, BoolArray, BoolArray]:
+    """Compare gaps (n,) of far observations with predicted ones.
+
+    Returns the median deviation from what is usual, by which the coordinates are chosen, and what `unexplained` does.
+    """
+    out, outlying = far & (gap < EXPLAINED * predicted), np.zeros(len(gap), dtype=bool)
+    if far.sum() < 8:
+        return np.inf, out, outlying
+    residual = from_usual(*np.log(np.maximum([predicted[far], gap[far]], 0.1)))
+    spread = float(np.median(np.abs(residual)))
+    outlying[far] = residual < -OUTLYING * spread - MARGIN
+    return spread, out, outlying & out
 
 
 def from_usual(x: FloatArray, y: FloatArray) -> FloatArray:

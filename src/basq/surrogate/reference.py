@@ -10,6 +10,9 @@ from basq.types import FloatArray
 LEAST_CURVATURE = 0.1
 """Curvature of a log-density, in units of its samples' covariance, below which a direction is not like a Gaussian."""
 
+CENTRAL = 0.9
+"""Share of the samples, the central ones, that a Gaussian is fitted to."""
+
 
 @dataclass(frozen=True)
 class Reference:
@@ -38,27 +41,31 @@ class Reference:
         return cls(mean, sd[:, None] * cholesky(correlation + 1e-9 * np.eye(d))[0])
 
     @classmethod
-    def beneath(cls, points: FloatArray, log_density: FloatArray) -> "Reference":
-        """The Gaussian whose logarithm fits a log-density (n,) best at samples (n, d) of it; theirs if there is none.
+    def beneath(cls, points: FloatArray, log_density: FloatArray) -> tuple["Reference", float]:
+        """The Gaussian whose logarithm fits a log-density (n,) best at samples (n, d) of it, and its peak.
 
-        Where the density is Gaussian it is exact, however few the samples; their covariance is not, and far out the
-        difference is many nats.
+        Where the density is Gaussian it is exact, however few the samples; their covariance, which is taken where there
+        is no such Gaussian, is not, and far out the difference is many nats.
         """
         own, d = cls.of(points), points.shape[1]
         rows, columns = np.triu_indices(d)
+        of_samples = own, float(log_density.mean()) + 0.5 * d
         if len(points) < 3 * (len(rows) + d + 1):
-            return own
+            return of_samples
         z = own.whiten(points)
+        central = np.argsort((z * z).sum(axis=1))[: int(CENTRAL * len(z))]  # the farthest would weigh the most
+        z, y = z[central], log_density[central]
         design = np.column_stack([np.ones(len(z)), z, z[:, rows] * z[:, columns]])
-        found = np.linalg.solve(design.T @ design + 1e-9 * np.eye(design.shape[1]), design.T @ log_density)
+        found = np.linalg.solve(design.T @ design + 1e-9 * np.eye(design.shape[1]), design.T @ y)
         curvature = np.zeros((d, d))
         curvature[rows, columns] = -found[1 + d :]
         curvature += curvature.T
         if not np.linalg.eigvalsh(curvature)[0] > LEAST_CURVATURE:
-            return own
+            return of_samples
         inverse = cho_inverse(cholesky(curvature)[0])
-        mode = own.mean + own.root @ (inverse @ found[1 : 1 + d])
-        return cls(mode, own.root @ cholesky(inverse)[0])
+        slope = found[1 : 1 + d]
+        mode = inverse @ slope
+        return cls(own.mean + own.root @ mode, own.root @ cholesky(inverse)[0]), float(found[0] + 0.5 * slope @ mode)
 
     @classmethod
     def first(cls, u: FloatArray, log_posterior: FloatArray) -> "Reference":
