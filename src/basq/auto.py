@@ -21,13 +21,13 @@ from basq.types import FloatArray
 
 EXPLORING = 0.125
 """Share of a batch that explores."""
-EXPLORING_ONLY = 0.75
+EXPLORING_ONLY = 0.875
 """The same when nothing but exploration is left to do."""
 GENEROUS = 0.1
 """Standard deviation of log Z below which nothing but exploration is left to do, whatever the user's target."""
 PATIENCE = 2.0
 """Quotas of exploration points after which signs of a second mode are no reason to go on."""
-JENSEN = 0.3
+JENSEN = 0.4
 """Share of the C/2 correction that counts as error."""
 ABYSS = 1e12
 """Nats below the best that count as zero likelihood: a stand-in for −inf, which no process could follow."""
