@@ -5,7 +5,7 @@ Space is divided by Gaussians (gates), each about the posterior samples of its c
 which it is most likely. Each cell is modelled, sampled and integrated over its own part of the prior, and Z is the sum.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -28,9 +28,6 @@ EMPTY_BORDER = 3.0
 """Margin of log-densities that nearly all samples must keep for a population to count as separated."""
 APART = 4.0
 """Standard deviations between the centres of two separated parts."""
-COORDINATES: tuple[Callable[[FloatArray], FloatArray], ...] = (np.asarray, ndtr)
-"""In which a posterior may look like a Gaussian far out: a normal prior's parameters are linear in standard space, a
-uniform one's in its probability."""
 
 
 def n_draws(n_dim: int) -> int:
@@ -144,11 +141,15 @@ class Cell:
         return replace(self, model=self.model.expecting(inside)) if len(inside) else self
 
     @cached_property
-    def gaussians(self) -> tuple[tuple[Reference, float], ...]:
-        """The Gaussian nearest to the surrogate's log-posterior, and its peak, in each of the ``COORDINATES``."""
+    def gaussians(self) -> tuple[tuple[Reference, float], tuple[Reference, float]]:
+        """Gaussians to extrapolate with, and their peaks: of the log-posterior, and of the log-likelihood in Φ(u).
+
+        A normal prior's parameters are linear in standard space u, a uniform one's in its probabilities Φ(u), where the
+        prior is flat.
+        """
         u = self.population.u
-        log_posterior = self.model.predict_mean(u) + self.measure.log_pdf(u)
-        return tuple(Reference.beneath(coordinates(u), log_posterior) for coordinates in COORDINATES)
+        log_l = self.model.predict_mean(u)
+        return Reference.beneath(u, log_l + self.measure.log_pdf(u)), Reference.beneath(ndtr(u), log_l)
 
     @property
     def lost(self) -> bool:

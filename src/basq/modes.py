@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtr, ndtri
 
 from basq.cells import Cell
 from basq.scouts import Scout, nearest_sample, unexplained
@@ -48,19 +47,9 @@ def find_suspect(
     if not basin.any():
         return None
     index = int(np.where(basin, levels, -np.inf).argmax())
-    nearest = [(nearest_sample(c, u[index]), c) for c in cells]
-    closest, cell = min(nearest, key=lambda one: float(((one[0] - u[index]) ** 2).sum()))
-    return Suspect(index, halfway(u[index], closest, cell))
-
-
-def halfway(a: FloatArray, b: FloatArray, cell: Cell) -> FloatArray:
-    """Midpoint of two points (d,), in standard space or in its probabilities: whichever the cell expects more of.
-
-    What is straight in a uniform prior's parameters is bent in standard space, and leaves a narrow ridge half-way.
-    """
-    probabilities = 0.5 * (ndtr(a) + ndtr(b))
-    options = np.stack([0.5 * (a + b), ndtri(np.clip(probabilities, 1e-15, 1.0 - 1e-15))])
-    return options[int(cell.model.predict_mean(options).argmax())]
+    nearest = [nearest_sample(c, u[index]) for c in cells]
+    closest = min(nearest, key=lambda p: float(((p - u[index]) ** 2).sum()))
+    return Suspect(index, 0.5 * (u[index] + closest))
 
 
 def proves_valley(probe: FloatArray, level: float, u: FloatArray, levels: FloatArray) -> bool | None:

@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import ndtr
 
-from basq.cells import COORDINATES, Cell
-from basq.gaussians import Measure
+from basq.cells import Cell
+from basq.gaussians import Measure, log_normal_pdf
 from basq.observations import Observations
 from basq.quadrature.smc import temper
 from basq.selection.exploration import Bulk, Explorer, outside
@@ -20,7 +21,8 @@ from basq.surrogate.reference import Reference
 from basq.types import BoolArray, FloatArray, IntArray
 
 EXPLAINED = 0.97
-"""Share of the gap that a Gaussian extrapolation predicts, below which an observation is not explained by it."""
+"""Share of the gap that a Gaussian extrapolation predicts, below which an observation is not explained by it: a
+condition on the extrapolation itself, where `MARGIN` is one on what is usual."""
 OUTLYING, MARGIN = 4.5, 0.03
 """Median absolute deviations, and relative difference on top, below the usual gap that make a far observation stand
 out."""
@@ -47,36 +49,29 @@ def unexplained(cells: Sequence[Cell], u: FloatArray, log_posterior: FloatArray)
     """
     best = float(log_posterior.max())
     gap, options = best - log_posterior, extrapolations(cells, u, best)
-    far = np.max(options, axis=0) > window(u.shape[1])
-    far &= np.isfinite(options).all(axis=0)
-    _, out, outlying = min((standing_out(gap, predicted, far) for predicted in options), key=lambda found: found[0])
-    return out, outlying
+    # what is far in one of the coordinates tells which of them explains more; what is far in those may stand out
+    far = (np.max(options, axis=0) > window(u.shape[1])) & np.isfinite(options).all(axis=0)
+    residuals = [from_usual(*np.log(np.maximum([p[far], gap[far]], 0.1))) for p in options] if far.sum() >= 8 else []
+    spreads = [float(np.median(np.abs(residual))) for residual in residuals] or [0.0]
+    chosen = int(np.argmin(spreads))
+    predicted = options[chosen]
+    out = far & (predicted > window(u.shape[1])) & (gap < EXPLAINED * predicted)
+    outlying = np.zeros(len(u), dtype=bool)
+    if residuals:
+        outlying[far] = residuals[chosen] < -OUTLYING * spreads[chosen] - MARGIN
+    return out, outlying & out
 
 
 def extrapolations(cells: Sequence[Cell], u: FloatArray, best: float) -> list[FloatArray]:
-    """Gaps (n,) to the best log-posterior that resolved cells predict at points u (n, d), in all coordinates."""
-    out = []
-    for k, coordinates in enumerate(COORDINATES):
-        points, predicted = coordinates(u), np.full(len(u), np.inf)
+    """Gaps (n,) to the best log-posterior that resolved cells predict at points u (n, d), in both coordinates."""
+    out, prior = [], log_normal_pdf(u, np.zeros(u.shape[1]), np.eye(u.shape[1]))
+    for k, (points, log_prior) in enumerate(((u, np.zeros(len(u))), (ndtr(u), prior))):
+        predicted = np.full(len(u), np.inf)
         for gaussian, peak in (cell.gaussians[k] for cell in cells if cell.resolved):
             z = gaussian.whiten(points)
-            predicted = np.minimum(predicted, best - peak + 0.5 * (z * z).sum(axis=1))
+            predicted = np.minimum(predicted, best - peak + 0.5 * (z * z).sum(axis=1) - log_prior)
         out.append(predicted)
     return out
-
-
-def standing_out(gap: FloatArray, predicted: FloatArray, far: BoolArray) -> tuple[float, BoolArray, BoolArray]:
-    """Compare gaps (n,) of far observations with predicted ones.
-
-    Returns the median deviation from what is usual, by which the coordinates are chosen, and what `unexplained` does.
-    """
-    out, outlying = far & (gap < EXPLAINED * predicted), np.zeros(len(gap), dtype=bool)
-    if far.sum() < 8:
-        return np.inf, out, outlying
-    residual = from_usual(*np.log(np.maximum([predicted[far], gap[far]], 0.1)))
-    spread = float(np.median(np.abs(residual)))
-    outlying[far] = residual < -OUTLYING * spread - MARGIN
-    return spread, out, outlying & out
 
 
 def from_usual(x: FloatArray, y: FloatArray) -> FloatArray:

@@ -88,8 +88,7 @@ class StudentMixture:
     def log_pdf(self, u: FloatArray) -> FloatArray:
         """Log-density at the rows of u: (n,)."""
         d = u.shape[1]
-        whiten = np.linalg.inv(self.roots)
-        z = whiten @ u.T - whiten @ self.means[:, :, None]  # all components at once: (k, d, n)
+        z = np.linalg.solve(self.roots, u.T - self.means[:, :, None])  # all components at once: (k, d, n)
         terms = np.einsum("kdn,kdn->kn", z, z)
         terms /= FREEDOM
         terms += 1.0
@@ -174,6 +173,7 @@ def estimate(
     log_mean, monte_carlo = float(log_full) - float(np.log(n_draws)), _error(w)
     surrogate_var, heavy = _surrogate_variance(model, p, w, w_plain, rng), u[w > HEAVY / n_draws]
     if error < monte_carlo < HOPELESS and surrogate_var < SETTLED_VAR:
+        # half as many again as needed, since what uncertainty adds has an error of its own; less those that are there
         wanted = min(int(n_draws * (1.5 * (monte_carlo / error) ** 2 - 1.0)), most)
         known = found.mean + log_ratio
         log_mean, monte_carlo, further = _refine(model, measure, proposal, known, terms, n_draws=wanted, rng=rng)

@@ -44,9 +44,11 @@ class Reference:
     def beneath(cls, points: FloatArray, log_density: FloatArray) -> tuple["Reference", float]:
         """The Gaussian whose logarithm fits a log-density (n,) best at samples (n, d) of it, and its peak.
 
-        Where the density is Gaussian it is exact, however few the samples; their covariance, which is taken where there
+        Where the density is Gaussian it is exact; the samples' covariance, which is taken where there
         is no such Gaussian, is not, and far out the difference is many nats.
         """
+        finite = np.isfinite(log_density)
+        points, log_density = points[finite], log_density[finite]
         own, d = cls.of(points), points.shape[1]
         rows, columns = np.triu_indices(d)
         of_samples = own, float(log_density.mean()) + 0.5 * d
