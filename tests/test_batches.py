@@ -42,10 +42,10 @@ def test_tails_are_unsure_and_may_belong_to_the_posterior(cell):
 
 def test_a_heavy_draw_that_the_samples_have_missed_is_evaluated(cell):
     rng = np.random.default_rng(2)
-    far = 0.5 + 0.8 * rng.normal(size=(500, 3))
+    far = 0.5 + 0.8 * rng.normal(size=(5000, 3))
     mean, sd = cell.model.predict(far)
-    likely = mean + 1.5 * sd + cell.measure.log_pdf(far) > typical_level(cell)
-    missed = far[[int(np.where(likely, sd, 0.0).argmax())]]
+    optimistic = mean + 1.5 * sd + cell.measure.log_pdf(far) - typical_level(cell)
+    missed = far[[int((np.exp(np.minimum(optimistic, 0.0)) * sd).argmax())]]
     known = replace(cell, estimate=replace(cell.estimate, heavy=missed[:0]))
     assert not (tail_batch(known, 8) == missed).all(axis=1).any()
     aware = replace(cell, estimate=replace(cell.estimate, heavy=missed))
