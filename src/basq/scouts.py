@@ -20,6 +20,8 @@ from basq.surrogate.log_model import LogModel, window
 from basq.surrogate.reference import Reference
 from basq.types import BoolArray, FloatArray, IntArray
 
+FAR = 0.5
+"""Share of the window beyond which an observation is far, if it lies so low by extrapolation."""
 EXPLAINED = 0.97
 """Share of the gap that a Gaussian extrapolation predicts, below which an observation is not explained by it: a
 condition on the extrapolation itself, where `MARGIN` is one on what is usual."""
@@ -50,12 +52,13 @@ def unexplained(cells: Sequence[Cell], u: FloatArray, log_posterior: FloatArray)
     best = float(log_posterior.max())
     gap, options = best - log_posterior, extrapolations(cells, u, best)
     # what is far in one of the coordinates tells which of them explains more; what is far in those may stand out
-    far = (np.max(options, axis=0) > window(u.shape[1])) & np.isfinite(options).all(axis=0)
+    beyond = FAR * window(u.shape[1])
+    far = (np.max(options, axis=0) > beyond) & np.isfinite(options).all(axis=0)
     residuals = [from_usual(*np.log(np.maximum([p[far], gap[far]], 0.1))) for p in options] if far.sum() >= 8 else []
     spreads = [float(np.median(np.abs(residual))) for residual in residuals] or [0.0]
     chosen = int(np.argmin(spreads))
     predicted = options[chosen]
-    out = far & (predicted > window(u.shape[1])) & (gap < EXPLAINED * predicted)
+    out = far & (predicted > beyond) & (gap < EXPLAINED * predicted)
     outlying = np.zeros(len(u), dtype=bool)
     if residuals:
         outlying[far] = residuals[chosen] < -OUTLYING * spreads[chosen] - MARGIN
