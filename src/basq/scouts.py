@@ -82,12 +82,12 @@ def from_usual(x: FloatArray, y: FloatArray) -> FloatArray:
 
     Its slope is kept between that of a saturating tail and that of a Gaussian.
     """
-    weights, design = np.ones(len(x)), np.stack([np.ones(len(x)), x], axis=1)
-    slope = 1.0
+    centred, weights, slope = x - x.mean(), np.ones(len(x)), 1.0
+    moments = np.stack([np.ones(len(x)), centred, y, centred * centred, centred * y])
     for _ in range(20):
-        weighted = weights[:, None] * design
-        intercept, slope = np.linalg.solve(design.T @ weighted + 1e-9 * np.eye(2), weighted.T @ y)
-        weights = 1.0 / np.maximum(np.abs(y - intercept - slope * x), 1e-3)
+        one, by_x, by_y, by_xx, by_xy = moments @ weights
+        slope = (one * by_xy - by_x * by_y) / (one * by_xx - by_x * by_x + 1e-9)
+        weights = 1.0 / np.maximum(np.abs(y - (by_y - slope * by_x) / one - slope * centred), 1e-3)
     residual: FloatArray = y - np.clip(slope, 0.2, 1.1) * x
     return residual - np.median(residual)
 
