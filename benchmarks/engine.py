@@ -106,7 +106,8 @@ def symmetric_kl(a: np.ndarray, b: np.ndarray) -> float:
     """Mean of the two Kullback-Leibler divergences between Gaussians with the samples' moments."""
     d = a.shape[1]
     mean_a, mean_b = a.mean(axis=0), b.mean(axis=0)
-    cov_a, cov_b = np.cov(a.T).reshape(d, d), np.cov(b.T).reshape(d, d)
+    least = 1e-12 * np.diag(a.var(axis=0))  # samples that have all collapsed onto one point: far off, not an error
+    cov_a, cov_b = np.cov(a.T).reshape(d, d), np.cov(b.T).reshape(d, d) + least
     delta = mean_a - mean_b
     inverse_a, inverse_b = np.linalg.inv(cov_a), np.linalg.inv(cov_b)
     traces = np.trace(inverse_a @ cov_b) + np.trace(inverse_b @ cov_a) - 2 * d

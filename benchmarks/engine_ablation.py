@@ -92,6 +92,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "no quadratic trend": {"basq.surrogate.trend.TrendKernel.hyperprior": switched_off(2, 4)},
     "no one-parameter bends": {"basq.surrogate.trend.TrendKernel.hyperprior": switched_off(4, None)},
     "no noise shaping": {"basq.surrogate.log_model.NOISE_SLOPE": 0.0},
+    "no widened variances": {"basq.surrogate.log_model.overfit": lambda n, n_dim: 1.0},
     "no exploration": {
         "basq.auto.EXPLORING": 0.0, "basq.auto.EXPLORING_ONLY": 0.0, "basq.auto.PATIENCE": 0.0,
         "basq.auto.quota": lambda n_dim: 0.0, "basq.auto.unseen": lambda n_modes, n_explored, n_dim: 0.0,
