@@ -220,7 +220,7 @@ class LogModel:
         return self._tamed(self.gp.predict_mean(z)) + self._log_feasible(z)
 
     def correction(self, u: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """What uncertainty adds to the mean, about C/2, with a penalty where little is known; and its sd in nats."""
+        """What uncertainty adds to the mean (C/2, less a penalty where little is known); and the sd of log ℓ, nats."""
         p = self.gp.predict(self.reference.whiten(u))
         sd = np.sqrt(p.var)
         return self._bonus(p.mean, sd) - self._penalty(sd), sd / self.scale.factor

@@ -44,8 +44,8 @@ class Reference:
     def beneath(cls, points: FloatArray, log_density: FloatArray) -> tuple["Reference", float]:
         """The Gaussian whose logarithm fits a log-density (n,) best at samples (n, d) of it, and its peak.
 
-        Where the density is Gaussian it is exact; the samples' covariance, which is taken where there
-        is no such Gaussian, is not, and far out the difference is many nats.
+        Where the density is Gaussian it is exact. The samples' covariance, which is taken where there is no such
+        Gaussian, is not, and far out the difference is many nats.
         """
         finite = np.isfinite(log_density)
         points, log_density = points[finite], log_density[finite]
