@@ -77,7 +77,7 @@ def test_value_is_likelihood_and_hyperprior(name):
 @pytest.mark.parametrize("constant_mean", [False, True])
 @pytest.mark.parametrize("noise", [1e-4, None])
 def test_fit_improves_the_objective_and_stops_at_an_optimum(name, constant_mean, noise, monkeypatch):
-    monkeypatch.setattr("basq.surrogate.fit.ENOUGH", 0.0)  # to the end
+    monkeypatch.setattr("basq.surrogate.search.ENOUGH", 0.0)  # to the end
     x, y = data()
     start = make_kernel(name, 2)
     spread = float(np.mean((y - y.mean()) ** 2 if constant_mean else y**2))
@@ -102,7 +102,7 @@ def test_a_search_ends_when_the_data_can_hardly_tell(monkeypatch):
     x, y = data(n=60)
     values = {}
     for enough in (0.1, 0.0):
-        monkeypatch.setattr("basq.surrogate.fit.ENOUGH", enough)
+        monkeypatch.setattr("basq.surrogate.search.ENOUGH", enough)
         values[enough] = fit(x, y, make_kernel("rbf", 2), noise=1e-4).log_marginal_likelihood
     assert values[0.0] - 0.3 < values[0.1] <= values[0.0] + 0.3
 
@@ -189,10 +189,12 @@ def test_constant_mean_is_the_generalised_least_squares_one():
 
 
 @pytest.mark.parametrize("name", ["rbf", "matern52"])
-def test_warm_start_gives_the_same_optimum(name):
+def test_warm_start_gives_the_same_optimum(name, monkeypatch):
+    monkeypatch.setattr("basq.surrogate.search.ENOUGH", 1e-9)
+    monkeypatch.setattr("basq.surrogate.search.LEFT", 1e-9)
     x, y = data(40)
     cold = fit(x, y, make_kernel(name, 2), constant_mean=True, noise=1e-3, max_steps=200)
-    warm = fit(x, y, cold.kernel, constant_mean=True, noise=1e-3, max_steps=200)
+    warm = fit(x, y, cold.kernel, constant_mean=True, noise=1e-3, max_steps=200, recalled=cold.optimum)
     np.testing.assert_allclose(warm.kernel.theta, cold.kernel.theta, atol=1e-2)
     other = fit(x, y, make_kernel(name, 2, lengthscale=2.0), constant_mean=True, noise=1e-3, max_steps=200)
     np.testing.assert_allclose(other.kernel.theta, cold.kernel.theta, atol=2e-2)
@@ -229,7 +231,8 @@ def test_bounds_hold_and_an_infinite_spread_is_flat():
     assert value == pytest.approx(-expected, rel=1e-9)
 
 
-def test_the_best_of_several_starts_wins():
+def test_the_best_of_several_starts_wins(monkeypatch):
+    monkeypatch.setattr("basq.surrogate.search.ENOUGH", 1e-9)
     # a short wave and a long one: either lengthscale is a local optimum
     x = np.linspace(-3.0, 3.0, 25)[:, None]
     y = np.sin(9.0 * x[:, 0]) + 0.4 * x[:, 0]
@@ -241,11 +244,21 @@ def test_the_best_of_several_starts_wins():
         theta = np.append(gp.kernel.theta, np.log(relative))
         return negative_log_posterior(theta, x, y, gp.kernel, prior, constant_mean=False, noise=None)[0]
 
-    alone = [objective(fit(x, y, k, noise=None)) for k in starts]
-    assert abs(alone[0] - alone[1]) > 1.0
-    for first, second in (starts, starts[::-1]):
-        together = objective(fit(x, y, first, noise=None, other_starts=[second]))
-        assert together == pytest.approx(min(alone), abs=1e-3)
+    alone = [fit(x, y, k, noise=None) for k in starts]
+    values = [objective(gp) for gp in alone]
+    assert abs(values[0] - values[1]) > 1.0
+    for warm, other in ((alone[0], starts[1]), (alone[1], starts[0])):  # a search from each
+        together = fit(x, y, warm.kernel, noise=None, recalled=warm.optimum, other_starts=[other])
+        assert objective(together) == pytest.approx(min(values), abs=1e-3)
+
+
+def test_a_cold_search_begins_at_the_best_guess(monkeypatch):
+    x, y = data(40)
+    near, far = make_kernel("rbf", 2, lengthscale=1.5), make_kernel("rbf", 2, lengthscale=0.05)
+    expected = fit(x, y, near, noise=1e-3)
+    for first, second in ((near, far), (far, near)):
+        gp = fit(x, y, first, noise=1e-3, other_starts=[second])
+        np.testing.assert_allclose(gp.kernel.theta, expected.kernel.theta, rtol=1e-12)
 
 
 class TestStillRight:

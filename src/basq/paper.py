@@ -304,7 +304,8 @@ class Paper:
         noise = kernel.variance * (INITIAL_NOISE if relative is None else relative) + noise_sd**2
         gp = previous.grown(u, y, noise) if previous is not None else None
         if self.update_kernel and not (gp is not None and still_right(gp)):
-            return fit(u, y, kernel, constant_mean=constant, noise=relative, known_noise=noise_sd**2)
+            last = None if previous is None else previous.optimum
+            return fit(u, y, kernel, constant_mean=constant, noise=relative, known_noise=noise_sd**2, recalled=last)
         gp = gp or GP.condition(u, y, kernel, noise=noise)
         return replace(gp, mean=profiled_mean(gp.factor, y, kernel.variance)[0]) if constant else gp
 

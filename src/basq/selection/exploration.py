@@ -64,8 +64,16 @@ class Explorer:
             noise = np.full(len(u), NOISE**2 + 1e-8 * previous.gp.kernel.variance)  # as in the fit
             gp = previous.gp.grown(u, y, noise) or GP.condition(u, y, previous.gp.kernel, noise=noise)
             return cls(gp, levels, previous.n_searched)
-        kernel = start if previous is None else start.with_theta(previous.gp.kernel.theta)
-        gp = fit(u, y, kernel, noise=1e-8, known_noise=NOISE**2, hyperprior=start.hyperprior(), max_steps=10)
+        gp = fit(
+            u,
+            y,
+            start,
+            noise=1e-8,
+            known_noise=NOISE**2,
+            hyperprior=start.hyperprior(),
+            recalled=None if previous is None else previous.gp.optimum,
+            max_steps=10,
+        )
         return cls(gp, levels, len(u))
 
     def filled(self, log_posterior: FloatArray) -> FloatArray:

@@ -1,17 +1,17 @@
-"""Type-II maximum likelihood: hyperparameters by L-BFGS-B with analytic gradients."""
+"""Type-II maximum likelihood: hyperparameters by quasi-Newton steps with analytic gradients."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg import blas
-from scipy.optimize import OptimizeResult, minimize
 
 from basq.errors import FitError
 from basq.gaussians import LOG_2PI
 from basq.linalg import cho_inverse_upper, cho_solve, cholesky, diagonal, solve_lower
 from basq.surrogate.gp import GP
 from basq.surrogate.kernels import Kernel
+from basq.surrogate.search import Optimum, descend
 from basq.types import FloatArray
 
 MEAN_SPREAD = 10.0
@@ -20,14 +20,6 @@ estimate finite when a long lengthscale makes the constant and the kernel interc
 
 NOISE_BOUNDS = (1e-10, 1.0)
 """Allowed noise variance, relative to the kernel variance."""
-
-FIRST_STEP = 0.03
-"""Length of the search's first step. Within bounds L-BFGS-B takes the whole gradient for it, which leads far
-outside and to two or three evaluations for nothing; after a warm start about a tenth is left to go."""
-
-ENOUGH, WINDOW = 0.1, 3
-"""The search ends when three steps together gain less than this many nats. Data tell hyperparameters apart by nats, and
-the search after the next batch goes on from here. One step alone proves nothing: the first are often tiny."""
 
 FEW = 1.25
 """Growth of the number of data up to which hyperparameters may be kept."""
@@ -138,6 +130,7 @@ def fit(
     noise: float | None = 1e-6,
     known_noise: FloatArray | float = 0.0,
     hyperprior: Hyperprior | None = None,
+    recalled: Optimum | None = None,
     other_starts: Sequence[Kernel] = (),
     max_steps: int = 60,
 ) -> GP:
@@ -148,7 +141,7 @@ def fit(
     x : (n, d) array
     y : (n,) array
     start : Kernel
-        Family and first guess; pass the last fit's kernel to warm-start.
+        Family, and first guess.
     constant_mean : bool
         Learn a constant mean (profiled out in closed form) instead of zero.
     noise : float or None
@@ -157,21 +150,23 @@ def fit(
         Noise variance known for each datum, on top of it.
     hyperprior : Hyperprior, optional
         Weak priors by default.
+    recalled : Optimum, optional
+        That of the last fit, to begin with instead of ``start``.
     other_starts : sequence of Kernel
-        Further first guesses; the best optimum wins.
+        Further first guesses. The search begins at the best guess. A recalled optimum is searched from by itself, and
+        the best of these too; the better optimum wins.
     max_steps : int
-        Most L-BFGS-B iterations.
+        Most steps of a search.
 
     Returns
     -------
     GP
     """
-    spread = float(np.mean((y - y.mean()) ** 2 if constant_mean else y**2))
-    prior = hyperprior or Hyperprior.weak(start, x.shape[1], max(spread, 1e-12))
+    scale = float(np.mean((y - y.mean()) ** 2 if constant_mean else y**2))
+    prior = hyperprior or Hyperprior.weak(start, x.shape[1], max(scale, 1e-12))
     lower, upper = prior.lower, prior.upper
     if noise is None:
         lower, upper = np.append(lower, np.log(NOISE_BOUNDS[0])), np.append(upper, np.log(NOISE_BOUNDS[1]))
-
     family = start.prepared(x)
 
     def objective(t: FloatArray) -> tuple[float, FloatArray]:
@@ -179,43 +174,23 @@ def fit(
             return negative_log_posterior(
                 t, x, y, family, prior, constant_mean=constant_mean, noise=noise, known_noise=known_noise
             )
-        except FitError:  # a step far outside: send the line search back
+        except FitError:  # a step far outside: send the search back
             return 1e25, np.zeros_like(t)
 
-    def search(kernel: Kernel) -> OptimizeResult:
-        theta = kernel.theta if noise is not None else np.append(kernel.theta, np.log(1e-4))
-        theta = np.clip(theta, lower, upper)
-        first = objective(theta)
-        unit = max(float(np.linalg.norm(first[1])) / FIRST_STEP, 1.0)
-        trail: list[float] = []
-
-        def scaled(t: FloatArray) -> tuple[float, FloatArray]:
-            value, gradient = first if np.array_equal(t, theta) else objective(t)
-            return value / unit, gradient / unit
-
-        def stop(intermediate_result: OptimizeResult) -> None:
-            trail.append(unit * float(intermediate_result.fun))
-            if len(trail) > WINDOW and trail[-1 - WINDOW] - trail[-1] < ENOUGH:
-                raise StopIteration
-
-        found = minimize(
-            scaled,
-            theta,
-            jac=True,
-            method="L-BFGS-B",
-            bounds=list(zip(lower, upper, strict=True)),
-            callback=stop,
-            options={"maxiter": max_steps, "gtol": 1e-5 / unit},
-        )
-        found.fun *= unit
-        return found
-
-    best = min((search(k) for k in (start, *other_starts)), key=lambda found: float(found.fun))
-    kernel = start.with_theta(best.x[: len(start.theta)])
-    relative = float(np.exp(best.x[-1])) if noise is None else noise
+    guesses = [k.theta if noise is not None else np.append(k.theta, np.log(1e-4)) for k in (start, *other_starts)]
+    optima = []
+    if recalled is not None:
+        optima.append(descend(objective, recalled.theta, lower, upper, max_steps, recalled.spread))
+        del guesses[0]
+    if guesses:
+        best_guess = min(guesses, key=lambda t: objective(np.clip(t, lower, upper))[0]) if guesses[1:] else guesses[0]
+        optima.append(descend(objective, best_guess, lower, upper, max_steps))
+    best = min(optima, key=lambda optimum: optimum.value)
+    kernel = start.with_theta(best.theta[: len(start.theta)])
+    relative = float(np.exp(best.theta[-1])) if noise is None else noise
     gp = GP.condition(x, y, kernel, noise=relative * kernel.variance + np.broadcast_to(known_noise, len(x)))
     mean = profiled_mean(gp.factor, y, kernel.variance)[0] if constant_mean else 0.0
-    return replace(gp, mean=mean, n_learned=len(x))
+    return replace(gp, mean=mean, n_learned=len(x), optimum=best)
 
 
 def still_right(gp: GP) -> bool:

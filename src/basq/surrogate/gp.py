@@ -10,6 +10,7 @@ import numpy as np
 from basq.gaussians import LOG_2PI
 from basq.linalg import cho_inverse, cho_solve, cholesky, row_blocks, solve_lower
 from basq.surrogate.kernels import Kernel
+from basq.surrogate.search import Optimum
 from basq.types import FloatArray, IntArray
 
 
@@ -84,6 +85,8 @@ class GP:
         Lower Cholesky factor of K(X, X) + diag(noise).
     n_learned : int
         Data, the first ones, that the hyperparameters were learned from; 0 if they were not learned.
+    optimum : Optimum or None
+        Where the search for the hyperparameters ended, for the next one to begin with.
     """
 
     x: FloatArray
@@ -93,6 +96,7 @@ class GP:
     noise: FloatArray
     factor: FloatArray
     n_learned: int = 0
+    optimum: Optimum | None = None
 
     @classmethod
     def condition(
@@ -201,6 +205,7 @@ class GP:
             np.concatenate([self.noise, variances + jitter]),
             factor,
             self.n_learned,
+            self.optimum,
         )
 
     def grown(self, x: FloatArray, y: FloatArray, noise: FloatArray) -> "GP | None":

@@ -161,8 +161,6 @@ class LogModel:
         shaped = NOISE_FLOOR + NOISE_SLOPE * np.maximum(scale.factor * gap - window(z.shape[1]), 0.0)
         known = observations.noise[finite]
         start = TrendKernel.start(reference.axes)
-        if previous is not None:
-            start = start.with_theta(previous.gp.kernel.theta)
         afresh = previous is None or rescue
         others = [_scaled_start(start, z[finite], y)] if afresh else []
         prior = start.hyperprior()
@@ -176,6 +174,7 @@ class LogModel:
                 noise=1e-8,
                 known_noise=shaped**2 + (scale.factor * np.where(np.isnan(known), sd, known)) ** 2,
                 hyperprior=prior,
+                recalled=previous.gp.optimum if previous else None,
                 other_starts=others,
                 max_steps=FIRST_STEPS if afresh else NEXT_STEPS,
             )
