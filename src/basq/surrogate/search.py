@@ -105,7 +105,7 @@ def _shortened(
     (value, gradient), length = here, 1.0
     for _ in range(SHORTENED):
         there = np.clip(theta + length * step, lower, upper)
-        found, slope = objective(there), float(gradient @ (there - theta))
+        found, slope = objective(there), min(float(gradient @ (there - theta)), 0.0)  # bounds may bend it upwards
         if found[0] <= value + 1e-4 * slope:
             return there, *found
         # the lowest point of the parabola through both values with this slope
