@@ -116,7 +116,6 @@ def _thinned(stages: list[FloatArray], n: int) -> FloatArray:
 
 def next_temperature(log_l: FloatArray, beta: float) -> float:
     """Largest step that keeps enough of the effective sample size; at least a tenth, so that it ends."""
-
     below = log_l - log_l.max()
 
     def share(b: float) -> float:
