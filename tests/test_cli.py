@@ -477,12 +477,22 @@ def test_a_file_that_cannot_be_written_in_the_end(model, capsys, monkeypatch):
 def test_a_likelihood_that_always_fails(model, capsys):
     assert main(["run", "model.py:broken", *FEW]) == 1
     err = capsys.readouterr().err
-    assert "no steady state" in err
+    line = MODEL[: MODEL.index("raise ArithmeticError")].count("\n") + 1
+    assert f"ArithmeticError: no steady state (model.py, line {line}) at a = " in err
+    assert err.endswith("basq: --debug shows where\n")
     assert "Traceback" not in err
     assert main(["report", "model-broken.sqlite"]) == 0  # says why, without a single value
     text = (model / "model-broken.html").read_text(encoding="utf-8")
     assert "no call has succeeded yet" in text
     assert "no steady state" in text
+
+
+def test_where_is_offered_only_if_there_is_something_to_see(model, capsys):
+    (model / "model.py").write_text("def log_likelihood(x): return float('nan')\nprior = {'a': (0, 1)}\n")
+    assert main(["run", "model.py", *FEW]) == 1
+    err = capsys.readouterr().err
+    assert "log_likelihood returned nan at a = 0." in err
+    assert "--debug" not in err
 
 
 def test_a_model_that_always_failed_can_be_mended(model, capsys):

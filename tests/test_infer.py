@@ -1,5 +1,6 @@
 """What a user of ``infer`` may rely on."""
 
+import operator
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -390,12 +391,12 @@ def test_a_value_that_is_no_log_likelihood_names_its_point(value, text):
     seen = []
 
     def faulty(x):
-        seen.append(x.tolist())
+        seen.append(x)
         return gauss(x) if len(seen) <= 10 else value
 
     with pytest.raises(EvaluationError, match=f"log_likelihood returned .*{text}") as caught:
         infer(faulty, BOX, on_error="raise")
-    assert str(seen[-1]) in str(caught.value)
+    assert f" at a = {seen[-1][0]:.4g}, b = {seen[-1][1]:.4g}; " in str(caught.value)
     assert len(caught.value.observations) == 10  # the two of the failing batch, too
     assert "observations" in caught.value.__notes__[0]
 
@@ -407,7 +408,7 @@ def test_a_value_that_is_no_log_likelihood_names_its_point(value, text):
         (lambda x: np.zeros((len(x), 2)), r"given 8 points and returned shape \(8, 2\)"),
         (lambda x: 0.0, r"returned shape \(\)"),
         (lambda x: ["a"] * len(x), "not numbers"),
-        (lambda x: np.where(np.arange(len(x)) == 5, np.nan, 0.0), "nan at x = "),
+        (lambda x: np.where(np.arange(len(x)) == 5, np.nan, 0.0), "nan at a = "),
     ],
     ids=["short", "matrix", "scalar", "text", "nan"],
 )
@@ -429,10 +430,36 @@ def breaking(x):
 
 @pytest.mark.parametrize("pool", [None, 2])
 def test_an_exception_of_the_likelihood_comes_with_its_point(pool):
-    with pytest.raises(EvaluationError, match=r"BreakdownError: 7: no convergence at x = \[") as caught:
+    with pytest.raises(
+        EvaluationError, match=r"BreakdownError: 7: no convergence \(test_infer.py, line \d+\) at a = \d"
+    ) as caught:
         infer(breaking, BOX, pool=pool, on_error="raise")
     assert (caught.value.observations.x[:, 0] <= 0.0).all()
     assert 'raise BreakdownError(7, "no convergence")' in caught.value.__notes__[0]
+
+
+def test_an_exception_is_placed_in_the_file_of_the_function_not_in_what_it_calls():
+    def calls_others(x):
+        return np.linalg.cholesky(-np.eye(2))
+
+    here = calls_others.__code__.co_firstlineno + 1
+    with pytest.raises(EvaluationError, match=rf"LinAlgError: .* \(test_infer.py, line {here}\) at a = ") as caught:
+        infer(calls_others, BOX, on_error="raise")
+    assert not any("observations" in note for note in caught.value.__notes__)  # there are none
+
+
+def test_a_function_without_python_code_has_no_line():
+    with pytest.raises(EvaluationError, match=r"raised \w+: [^(]* at a = "):
+        infer(operator.itemgetter(5), BOX, on_error="raise")
+
+
+def test_arguments_in_the_wrong_order_are_named():
+    with pytest.raises(
+        InputError, match=r"callable, got dict; prior is a function: did you mean infer\(log_likelihood"
+    ):
+        basq.infer({"a": (0, 1)}, gauss)
+    with pytest.raises(InputError, match=r"callable, got dict\.$"):
+        basq.infer({"a": (0, 1)}, {"a": (0, 1)})
 
 
 def test_an_exception_late_in_a_run_carries_what_was_paid_for():
@@ -453,7 +480,7 @@ def test_an_exception_late_in_a_run_carries_what_was_paid_for():
 
 
 def test_vectorised_exceptions_say_how_many_points():
-    with pytest.raises(EvaluationError, match="ZeroDivisionError: division by zero at a batch of 8 points"):
+    with pytest.raises(EvaluationError, match=r"ZeroDivisionError: division by zero \(.*\) at a batch of 8 points"):
         infer(lambda x: 1 / 0, BOX, vectorized=True, on_error="raise")
 
 

@@ -11,6 +11,7 @@ import pytest
 import basq
 import browser
 from basq.errors import InputError
+from basq.evaluation.call import place
 from basq.observations import Observations
 from basq.report import BIBTEX, CITATION, page
 from basq.result import Failure, Result
@@ -187,7 +188,7 @@ def test_the_table_has_the_numbers_of_the_summary(result, text):
 def test_equal_reasons_are_counted_and_inputs_are_short(result):
     x = [np.array([0.123456789012345 * i, 0.5]) for i in range(1, 21)]
     many = tuple(
-        Failure(i, at, f"log_likelihood raised ValueError: step {at[0]} at x = {at.tolist()}.", None, 1)
+        Failure(i, at, f"log_likelihood raised ValueError: step {at[0]} at {place(result.names, at)}.", None, 1)
         for i, at in enumerate(x)
     )
     words = Page(page(replace(result, failures=many))).words

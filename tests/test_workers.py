@@ -194,7 +194,7 @@ def test_a_killed_worker_costs_one_call_which_is_run_again(tmp_path, plain):
     n_marks = len([p for p in tmp_path.iterdir() if p.suffix not in (".sqlite", ".lock")])
     tried_twice = [row for row in rows if row["attempt"] == 2]
     assert 0 < n_marks == len(tried_twice)  # the others were not disturbed
-    assert all("died by signal SIGKILL at x = [" in row["error"] for row in tried_twice)
+    assert all("died by signal SIGKILL at a = " in row["error"] for row in tried_twice)
     assert {row["attempt"] for row in rows} == {1, 2}
 
 
@@ -368,7 +368,7 @@ def test_a_call_that_takes_too_long_is_ended(function, pool):
     result = infer(function, pool=pool, timeout=0.5, max_evals=32)
     assert 0 < result.n_failed < 16
     assert all(f.x[0] > 2.0 for f in result.failures)
-    assert "took longer than timeout = 0.5 s at x = [" in result.failures[0].error
+    assert "took longer than timeout = 0.5 s at a = " in result.failures[0].error
 
 
 def test_a_simulator_started_by_the_call_ends_with_it(tmp_path):
@@ -539,7 +539,7 @@ def test_how_a_worker_died_is_told():
         os._exit(7)
 
     outcomes = evaluate(Call(slow_end, ("a",)), np.zeros((2, 1)), pool=1)
-    assert {o.error for o in outcomes} == {"The worker process died with exit code 7 at x = [0.0]."}
+    assert {o.error for o in outcomes} == {"The worker process died with exit code 7 at x = [0]."}
 
 
 def test_a_driver_without_workers_does_not_wait_for_them(monkeypatch):

@@ -23,6 +23,13 @@ Evaluations = tuple[FloatArray, FloatArray, FloatArray]
 """Points (n, d), their log-likelihoods (n,) and noise standard deviations (n,)."""
 
 
+def check_function(log_likelihood: Any, prior: Any) -> None:
+    """Refuse what is no function before anything is said of the prior: the two may have changed places."""
+    if not callable(log_likelihood):
+        swapped = "; prior is a function: did you mean infer(log_likelihood, prior)?" if callable(prior) else "."
+        raise InputError(f"log_likelihood must be callable, got {type(log_likelihood).__name__}{swapped}")
+
+
 def as_space(prior: Any, transform: Callable[[FloatArray], Any] | None, n_dim: int | None) -> Prior:
     """The prior, in any of its forms."""
     if (prior is None) == (transform is None):

@@ -8,7 +8,7 @@ import numpy as np
 from basq.batches import cell_batch, share_of
 from basq.cells import Cell, Total, allocate, first_plan, labels, plan_cells
 from basq.diagnostics import Audit, audit, calibration
-from basq.errors import InputError
+from basq.errors import InputError, counted
 from basq.gaussians import Measure
 from basq.method import Batch, Posterior
 from basq.modes import Suspect, bulks, explore, find_suspect, proves_valley, still_climbing
@@ -205,13 +205,16 @@ class AutoFit:
         if len(self.cells) > 1 and not self.log_evidence_std <= dlogz:
             out.append(f"{len(self.cells)} modes were found, and a further one would add sd {self.unseen:.2g}")
         if self.explored < quota(self.n_dim):
-            out.append(f"only {self.explored} exploration points since the last surprise")
+            points = counted(self.explored, "exploration point", "exploration points")
+            out.append(f"{f'only {points}' if self.explored else 'no exploration point'} since the last surprise")
         # a ridge can look like many modes for ever; where there are several, it hardly is one
         patient = len(self.cells) > 1 or self.explored < PATIENCE * quota(self.n_dim)
         if self.scout.n_outlying and patient:
-            out.append(f"{self.scout.n_outlying} observations suggest another mode")
+            found = counted(self.scout.n_outlying, "observation suggests", "observations suggest")
+            out.append(f"{found} another mode")
         if self.climbing and patient:
-            out.append(f"{self.climbing} searches for other modes are still climbing")
+            searches = counted(self.climbing, "search for other modes is", "searches for other modes are")
+            out.append(f"{searches} still climbing")
         return out
 
     def converged(self, dlogz: float) -> tuple[bool, str]:

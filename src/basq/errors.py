@@ -1,4 +1,4 @@
-"""Exceptions and warnings: each says what was given, what is allowed and what to do."""
+"""Exceptions and warnings: each says what was given, what is allowed and what to do; and how messages count."""
 
 from typing import Any
 
@@ -37,3 +37,8 @@ class FitError(BasqError, RuntimeError):
 
 class NumericsWarning(UserWarning):
     """A numerical step used its fallback; the result is valid but may be less sharp."""
+
+
+def counted(n: int, one: str, many: str | None = None) -> str:
+    """Write a number of things: 1 call, 2 calls."""
+    return f"{n} {one if n == 1 else many or one + 's'}"

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any, Literal
 
-from basq.arguments import as_retries, as_space
-from basq.errors import InputError, StoreError
+from basq.arguments import as_retries, as_space, check_function
+from basq.errors import InputError, StoreError, counted
 from basq.evaluation.call import Call
 from basq.evaluation.crew import Crew, OnError
 from basq.evaluation.pool import workers
@@ -117,6 +117,7 @@ def infer(
     >>> bool(abs(result.log_evidence - np.log(2 * np.pi / 36)) < 0.1)
     True
     """
+    check_function(log_likelihood, prior)
     if callback is not None and not callable(callback):
         raise InputError(f"callback={callback!r}: give a function that takes the state, or None.")
     with ExitStack() as stack:
@@ -183,8 +184,10 @@ def staffed(
 
 def keep(error: BaseException, sampler: Sampler) -> None:
     """Hang everything that was paid for on an error that leaves the run."""
-    observations = sampler.observations()
-    error.add_note(f"{len(observations)} evaluations are in this error's attribute `observations`.")
+    observations = error.observations = sampler.observations()  # type: ignore[attr-defined]  # whatever error it is
+    if not len(observations):
+        return
+    what = counted(len(observations), "evaluation is", "evaluations are")
+    error.add_note(f"{what} in this error's attribute `observations`.")
     if sampler.store.path is not None:
-        error.add_note(f"They are in {sampler.store.path}, too: the same command goes on from there.")
-    error.observations = observations  # type: ignore[attr-defined]  # whatever error it is
+        error.add_note(f"And in {sampler.store.path}: the same command goes on from there.")

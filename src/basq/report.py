@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from basq.errors import InputError
+from basq.errors import InputError, counted
+from basq.evaluation.call import place
 from basq.plots import plot_calibration, plot_corner, plot_run, plot_slices, plot_time
 from basq.plots.audits import audited
 from basq.plots.corner import READABLE
 from basq.plots.run import duration
-from basq.tables import UNSURE, counted, html_name, shown, with_error
+from basq.tables import UNSURE, html_name, shown, with_error
 from basq.version import __version__
 
 if TYPE_CHECKING:
@@ -220,12 +221,14 @@ def _failures(result: "Result") -> str:
     """The reasons, each with its calls, and where the calls were."""
     groups: dict[str, list[Failure]] = {}
     for failure in result.failures:
-        groups.setdefault(FRACTION.sub("#", _reason(failure)), []).append(failure)
+        groups.setdefault(FRACTION.sub("#", _reason(failure, result.names)), []).append(failure)
     ordered = sorted(groups.values(), key=len, reverse=True)
     reasons = []
     for group in ordered[:MOST_FAILURES]:
         ids = ", ".join(str(f.id) for f in group[:MOST_IDS])
-        reasons.append([str(len(group)), _reason(group[0]), ids + (", …" if len(group) > MOST_IDS else "")])
+        reasons.append(
+            [str(len(group)), _reason(group[0], result.names), ids + (", …" if len(group) > MOST_IDS else "")]
+        )
     calls = [
         [str(f.id), ", ".join(f"{n} = {v:.6g}" for n, v in zip(result.names, f.x, strict=True)), str(f.attempts)]
         for f in result.failures[:MOST_FAILURES]
@@ -239,9 +242,11 @@ def _failures(result: "Result") -> str:
     )
 
 
-def _reason(failure: "Failure") -> str:
+def _reason(failure: "Failure", names: tuple[str, ...]) -> str:
     """Why a call failed, without its input, which has its own place, and with numbers of six digits."""
-    reason = re.sub(r" at x = \[[^\]]*\]", "", failure.error)
+    reason = failure.error
+    for known in (names, ()):
+        reason = reason.replace(f" at {place(known, failure.x)}", "")
     return FRACTION.sub(lambda found: f"{float(found[0]):.6g}" if len(found[0]) > 8 else found[0], reason)
 
 

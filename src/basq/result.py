@@ -13,14 +13,14 @@ from numpy.typing import ArrayLike
 from basq import archive, export
 from basq.densities import ParameterDensity, coordinate_moments
 from basq.diagnostics import Audit
-from basq.errors import InputError
+from basq.errors import InputError, counted
 from basq.export import Draws
 from basq.method import Fit, LogSurrogate, Posterior
 from basq.observations import Failure, Observations
 from basq.prior import Prior
 from basq.quadrature.sampled import KernelDensity, smooth_1d
 from basq.state import Record, State
-from basq.tables import QUANTILES, UNSURE, Row, Summary, card, counted, shown, with_error
+from basq.tables import QUANTILES, UNSURE, Row, Summary, card, shown, with_error
 from basq.types import FloatArray
 from basq.version import __version__
 

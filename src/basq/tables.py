@@ -64,11 +64,6 @@ def with_error(value: float, error: float) -> str:
     return " ± ".join(shown([value, error], error))
 
 
-def counted(n: int, one: str, many: str | None = None) -> str:
-    """Write a number of things: 1 call, 2 calls."""
-    return f"{n} {one if n == 1 else many or one + 's'}"
-
-
 def aligned(table: Sequence[Sequence[str]]) -> str:
     """Rows of texts as columns, the first to the left and the others to the right."""
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]

@@ -13,7 +13,7 @@ __all__ = ["build_parser", "main"]
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
     options = parse(argv)
-    from basq.errors import BasqError, InputError
+    from basq.errors import BasqError, FitError, InputError
 
     module, name = options.command_at
     try:
@@ -27,7 +27,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         expected = isinstance(error, BasqError | OSError)
         line = str(error) if expected else f"{type(error).__name__}: {error}"
         print(f"basq: {' '.join(line.split())}", file=sys.stderr)
-        if not options.debug and not isinstance(error, InputError | OSError):
+        if not options.debug and (not expected or isinstance(error, FitError) or _of_the_user(error)):
             print("basq: --debug shows where", file=sys.stderr)
         return WRONG_USE if isinstance(error, InputError | OSError) else FAILED
     return DONE if code is None else code
+
+
+def _of_the_user(error: Exception) -> bool:
+    """Whether an error carries the traceback of a call; one that only returned what is no number has none."""
+    return any(note.startswith("Traceback") for note in getattr(error, "__notes__", ()))

@@ -10,11 +10,10 @@ import numpy as np
 from basq import identity
 from basq.cli.output import check_output, writing
 from basq.cli.parser import DONE, FAILED
-from basq.errors import BasqError, EvaluationError
+from basq.errors import BasqError, EvaluationError, counted
 from basq.evaluation.store import Store
 from basq.loop import Sampler
 from basq.result import Failure, Result
-from basq.tables import counted
 
 
 def report(options: Any) -> None:

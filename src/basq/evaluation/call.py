@@ -4,7 +4,9 @@ import inspect
 import json
 import time
 import traceback
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -79,7 +81,7 @@ class Call:
         """Evaluate points (n, d), in one call if the function takes many; a failure is an outcome, not an exception."""
         if self.vectorized:
             return self._timed(x, f"a batch of {len(x)} points", self._many)
-        return [self._timed(row, f"x = {row.tolist()}", self._one)[0] for row in x]
+        return [self._timed(row, place(self.names, row), self._one)[0] for row in x]
 
     def _timed(self, x: FloatArray, where: str, read: Any) -> list[Outcome]:
         """Call the function and read what it returns; whatever it raises becomes an outcome that says where."""
@@ -91,7 +93,7 @@ class Call:
         except KeyboardInterrupt:  # the user's, not the function's
             raise
         except BaseException as error:  # a simulator that calls sys.exit, or panics, has failed, not ended our run
-            message = f"log_likelihood raised {_told(error)} at {where}."
+            message = f"log_likelihood raised {_told(error)}{_line(error)} at {where}."
             outcomes = [Outcome.failed(message, _storable(traceback.format_exc()))] * n
         seconds = (time.perf_counter() - start) / n
         return [replace(outcome, seconds=seconds) for outcome in outcomes]
@@ -99,10 +101,10 @@ class Call:
     def _one(self, value: Any, x: FloatArray) -> list[Outcome]:
         """Read the answer at a single point (d,): a number, (number, noise), or either followed by a dict of extras."""
         value, extra = _without_extra(value)
-        noise = 0.0
+        noise, where = 0.0, place(self.names, x)
         if isinstance(value, tuple) and len(value) == 2:
-            value, noise = value[0], np.nan if value[1] is None else _checked_noise(_as_float(value[1], x), x)
-        return [Outcome(_as_float(value, x), noise, extra)]
+            value, noise = value[0], np.nan if value[1] is None else _checked_noise(_as_float(value[1], where), where)
+        return [Outcome(_as_float(value, where), noise, extra)]
 
     def _many(self, values: Any, x: FloatArray) -> list[Outcome]:
         """Read the answers of a vectorised function at (n, d); a bad number costs its own row only."""
@@ -110,13 +112,21 @@ class Call:
         noises: Any = np.zeros(len(x))
         if isinstance(values, tuple) and len(values) == 2 and np.ndim(values[0]) > 0:
             values, noises = values[0], [None] * len(x) if values[1] is None else _column(values[1], x)
-        return [_row_outcome(v, s, row, extra) for v, s, row in zip(_column(values, x), noises, x, strict=True)]
+        places = [place(self.names, row) for row in x]
+        return [_row_outcome(v, s, p, extra) for v, s, p in zip(_column(values, x), noises, places, strict=True)]
 
     def _form(self, x: FloatArray) -> Any:
         """Return a fresh copy in the form the function takes, so that it may overwrite what it gets."""
         if not self.pass_dict:
             return x.copy()
         return {n: v.copy() if v.ndim else float(v) for n, v in zip(self.names, x.T, strict=True)}
+
+
+def place(names: Sequence[str], x: FloatArray) -> str:
+    """A point (d,) for people, with as many digits as tell where it is; failures have it in full beside their text."""
+    if not names:
+        return f"x = [{', '.join(f'{value:.4g}' for value in x)}]"
+    return ", ".join(f"{name} = {value:.4g}" for name, value in zip(names, x, strict=True))
 
 
 def _without_extra(value: Any) -> tuple[Any, str | None]:
@@ -136,10 +146,10 @@ def _as_json(value: Any) -> Any:
     return value.tolist() if hasattr(value, "tolist") else repr(value)
 
 
-def _row_outcome(value: float, noise: float | None, x: FloatArray, extra: str | None) -> Outcome:
+def _row_outcome(value: float, noise: float | None, where: str, extra: str | None) -> Outcome:
     try:
-        sd = np.nan if noise is None else _checked_noise(float(noise), x)
-        return Outcome(_checked(value, x), sd, extra)
+        sd = np.nan if noise is None else _checked_noise(float(noise), where)
+        return Outcome(_checked(value, where), sd, extra)
     except EvaluationError as error:
         return Outcome.failed(str(error))
 
@@ -177,36 +187,35 @@ def _check_arity(function: LogLikelihood) -> None:
         ) from error
 
 
-def _as_float(value: Any, x: FloatArray) -> float:
+def _as_float(value: Any, where: str) -> float:
     if isinstance(value, str | bytes) or value is None or np.iscomplexobj(value):
-        raise EvaluationError(f"log_likelihood returned {_short(value)} at x = {x.tolist()}; it must return a number.")
+        raise EvaluationError(f"log_likelihood returned {_short(value)} at {where}; it must return a number.")
     try:
         array = np.asarray(value, dtype=float)
     except (TypeError, ValueError) as error:
         raise EvaluationError(
-            f"log_likelihood returned {_short(value)} at x = {x.tolist()}; it must return a number."
+            f"log_likelihood returned {_short(value)} at {where}; it must return a number."
         ) from error
     if array.size != 1:
         raise EvaluationError(
-            f"log_likelihood returned shape {array.shape} at x = {x.tolist()}; it must return one number "
+            f"log_likelihood returned shape {array.shape} at {where}; it must return one number "
             "(or set vectorized=True, on the command line --vectorized)."
         )
-    return _checked(float(array.reshape(())), x)
+    return _checked(float(array.reshape(())), where)
 
 
-def _checked(value: float, x: FloatArray) -> float:
+def _checked(value: float, where: str) -> float:
     if np.isnan(value) or value == np.inf:
         raise EvaluationError(
-            f"log_likelihood returned {value} at x = {x.tolist()}; "
-            "allowed are finite numbers and -inf (zero likelihood)."
+            f"log_likelihood returned {value} at {where}; allowed are finite numbers and -inf (zero likelihood)."
         )
     return float(value)
 
 
-def _checked_noise(sd: float, x: FloatArray) -> float:
+def _checked_noise(sd: float, where: str) -> float:
     if not 0.0 <= sd < np.inf:
         raise EvaluationError(
-            f"log_likelihood returned a noise standard deviation of {sd} at x = {x.tolist()}; it must be 0 or more."
+            f"log_likelihood returned a noise standard deviation of {sd} at {where}; it must be 0 or more."
         )
     return sd
 
@@ -217,6 +226,17 @@ def _told(error: BaseException) -> str:
         return _storable(f"{type(error).__name__}: {error}")
     except Exception:
         return type(error).__name__
+
+
+def _line(error: BaseException) -> str:
+    """File and line of the user's function that an exception came through; nothing if it has no Python code."""
+    frames = [(f.f_code.co_filename, line) for f, line in traceback.walk_tb(error.__traceback__)]
+    theirs = [(name, line) for name, line in frames if name != __file__]
+    if not theirs:
+        return ""
+    name = theirs[0][0]  # what it calls may be anyone's
+    line = next(line for other, line in reversed(theirs) if other == name)
+    return _storable(f" ({Path(name).name}, line {line})")
 
 
 def _storable(text: str) -> str:

@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -86,6 +87,7 @@ class Crew:
         interrupted: Callable[[], bool],
     ) -> None:
         self._workers, self._store = workers, store
+        self._names = tuple(store.get("names") or ())
         if isinstance(workers, Processes) and store.path is not None:
             workers.journal = Journal(store.path)
         self._vectorized, self._retries, self._raises = vectorized, retries, raises
@@ -110,10 +112,10 @@ class Crew:
         self._attempts |= dict.fromkeys(map(int, calls.ids), 0)
         if self._vectorized and len(calls):
             for rows in np.array_split(np.arange(len(calls)), min(self._workers.n_workers, len(calls))):
-                self._workers.submit(Task(tuple(map(int, calls.ids[rows])), calls.x[rows]))
+                self._workers.submit(Task(tuple(map(int, calls.ids[rows])), calls.x[rows], self._names))
         else:
             for i, x in zip(calls.ids, calls.x, strict=True):
-                self._workers.submit(Task((int(i),), x[None]))
+                self._workers.submit(Task((int(i),), x[None], self._names))
 
     def finish(self, leave: int = 0) -> bool:
         """Wait until at most so many calls are under way, each written to the store when it comes in.
@@ -172,7 +174,7 @@ class Crew:
                 else:
                     final.append((i, outcome))
             if rows and not self._stopping:
-                tasks.append(Task(tuple(task.ids[r] for r in rows), task.x[rows]))
+                tasks.append(replace(task, ids=tuple(task.ids[r] for r in rows), x=task.x[rows]))
         if again:
             self._store.retry(again)
         if self._stopping:  # whoever takes up the run tries them again

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Protocol
 
-from basq.evaluation.call import Outcome
+from basq.evaluation.call import Outcome, place
 from basq.types import FloatArray
 
 
@@ -16,14 +16,17 @@ class Task:
     ids : tuple of int
         The calls they belong to.
     x : (n, d) array
+    names : tuple of str
+        Of the parameters, where known.
     """
 
     ids: tuple[int, ...]
     x: FloatArray
+    names: tuple[str, ...] = ()
 
     @property
     def where(self) -> str:
-        return f"x = {self.x[0].tolist()}" if len(self.x) == 1 else f"a batch of {len(self.x)} points"
+        return place(self.names, self.x[0]) if len(self.x) == 1 else f"a batch of {len(self.x)} points"
 
 
 Answer = tuple[Task, list[Outcome]]
