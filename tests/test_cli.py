@@ -683,3 +683,15 @@ def test_compare_names_wrong_use(arguments, message, tmp_path, monkeypatch, caps
     (tmp_path / "model.py").write_text(RIVALS)
     assert main(["compare", *arguments]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_a_demo_of_too_few_calls_draws_no_posterior(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    make, _ = PROBLEMS["ring"]
+    monkeypatch.setitem(PROBLEMS, "ring", (make, {"max_evals": 3, "progress": False}))
+    assert main(["demo", "ring"]) == 0
+    out = capsys.readouterr().out
+    assert "too few calls for a posterior (3 of 32)" in out
+    assert "picture" not in out
+    assert not (tmp_path / "basq-demo.png").exists()
+    assert "Too few calls for a posterior (3 of 32)." in (tmp_path / "basq-demo.html").read_text(encoding="utf-8")

@@ -171,12 +171,31 @@ def test_a_run_in_which_every_call_failed(result):
 
 @pytest.mark.parametrize("start", ["Running", "Interrupted"])
 def test_a_run_that_goes_on_or_was_stopped(result, start):
-    words = " ".join(Page(page(replace(result, converged=False, message=f"{start}: log Z moved."))).words)
+    words = " ".join(Page(page(replace(result, converged=False, sound=False, message=f"{start}: log Z moved."))).words)
     assert "Not finished" in words
     assert "Still open: log Z moved." in words
     assert "not finished when this page was made" in words
     assert start not in words
-    assert "the posterior below may be far off" in words
+    assert "The posterior below may be far off" in words
+
+
+def test_a_run_that_only_missed_its_target_is_not_called_far_off(result):
+    missed = replace(result, converged=False, sound=True, message="Not converged: 80 calls spent.")
+    words = " ".join(Page(page(missed)).words)
+    assert "nothing but its size speaks against these numbers" in words
+    assert "far off" not in words
+    assert "Do not rely" not in words
+    assert "Do not rely" in page(replace(missed, sound=False))
+
+
+def test_a_run_of_too_few_calls_has_no_table_and_no_corner(result):
+    few = replace(
+        result, converged=False, sound=False, history=result.history[:1], audits=(), settings={"initial_size": 500}
+    )  # fmt: skip
+    seen = Page(page(few))
+    assert f"Too few calls for a posterior ({few.n_evals} of 500)." in seen.words
+    assert not any("Corner plot" in attrs.get("alt", "") for _, attrs in seen.tags)
+    assert "97.5 %" not in seen.words
 
 
 def test_the_table_has_the_numbers_of_the_summary(result, text):

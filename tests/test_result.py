@@ -281,14 +281,38 @@ def test_text_of_a_result(separable):
 
 
 def test_a_result_that_is_not_sure_says_so_above_its_table(separable):
-    warning = "Not converged: the posterior below may be far off."
+    warning = "The posterior below may be far off."
     assert not separable.converged
-    assert f"{warning}\nparameter" in str(separable)
-    assert warning in separable._repr_html_()
-    sure = replace(separable, converged=True)
+    assert separable.sound  # nothing was missing but calls: dlogz is 0
+    assert warning not in str(separable) + separable._repr_html_()
+    unsound = replace(separable, sound=False)
+    assert f"\n\n{warning}\nparameter" in str(unsound)
+    assert warning in unsound._repr_html_()
+    sure = replace(unsound, converged=True)
     assert warning not in str(sure) + sure._repr_html_()
-    nothing = replace(separable, standard_posterior=None)
+    nothing = replace(unsound, standard_posterior=None)
     assert warning not in str(nothing) + nothing._repr_html_()
+
+
+def test_a_result_of_fewer_calls_than_a_model_needs_shows_no_posterior():
+    few = basq.infer(lambda x: -float(x @ x), {"a": (-3, 3), "b": (-3, 3)}, max_evals=3, seed=1, progress=False)
+    assert few.too_few == "too few calls for a posterior (3 of 32)"
+    assert str(few).endswith(f"\n\n{few.too_few}")
+    assert "parameter" not in str(few) + few._repr_html_()
+    assert few.too_few in few._repr_html_()
+    assert few.mean.shape == (2,)  # for programs it is there
+    assert len(few.summary()) == 2
+
+
+def test_enough_calls_for_a_posterior_are_those_of_the_design_or_a_batch_that_was_learned_from(separable):
+    needed = separable.settings["initial_size"]
+    first = replace(separable, history=separable.history[:1])
+    assert separable.too_few is None
+    assert first.too_few is None  # one look at all of the design
+    some = replace(first, observations=separable.observations.where(np.arange(separable.n_evals) < needed - 1))
+    assert some.too_few == f"too few calls for a posterior ({needed - 1} of {needed})"
+    assert replace(some, history=separable.history[:2]).too_few is None  # failed calls, but a batch since
+    assert replace(some, settings={}).too_few is None
 
 
 def test_one_batch_is_not_batches(separable):

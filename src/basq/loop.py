@@ -400,7 +400,9 @@ class Sampler:
         if state is None:
             last = f" The last one: {failures[-1].error}" if failures else ""
             raise EvaluationError(f"No call has succeeded yet, so there is no result; {len(failures)} failed.{last}")
-        return replace(Result.of(self.run.prior, state, failures, reason), settings=identity.settings(self.store))
+        least = self.run.method.initial_size(self.run.prior.n_dim)
+        settings = identity.settings(self.store) | {"initial_size": least}
+        return replace(Result.of(self.run.prior, state, failures, reason), settings=settings)
 
 
 def _as_record(state: State | None) -> dict[str, Any]:

@@ -163,15 +163,19 @@ def _status(result: "Result") -> tuple[str, str, str]:
             "Not converged",
             "There is no evidence and no posterior: allow more calls, or see the reason above.",
         )
+    if result.sound:
+        return "fair", "Not converged", f"{error}; nothing but its size speaks against these numbers."
     return "poor", "Not converged", "Do not rely on these numbers yet: allow more calls, or see the reason above."
 
 
 def _posterior(result: "Result", truths: Truths) -> str:
     if result.standard_posterior is None:
         return "<p>There is no posterior; the verdict above says why.</p>"
+    if result.too_few is not None:
+        return f"<p>{_text(result.too_few.capitalize())}.</p>"
     rows = [[Html(html_name(row.parameter)), *row.texts()] for row in result.summary()]
     table = _table(["parameter", "mean", "sd", "2.5 %", "median", "97.5 %"], rows)
-    if not result.converged:
+    if not (result.converged or result.sound):
         table = f'<p class="unsure">{_text(UNSURE)}</p>{table}'
     names = result.names[:READABLE]
     more = len(result.names) - len(names)

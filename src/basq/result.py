@@ -66,6 +66,8 @@ class Result:
     noise : float or None
         Estimated standard deviation of the log-likelihoods whose noise is not known, ``(value, None)``; None if there
         are no such values.
+    sound : bool
+        Whether nothing speaks against the answer but, perhaps, an error of log Z above ``dlogz``.
     """
 
     log_evidence: float
@@ -81,6 +83,7 @@ class Result:
     surrogate: LogSurrogate | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
     noise: float | None = None
+    sound: bool = False
 
     @classmethod
     def of(cls, prior: Prior, state: State, failures: tuple[Failure, ...] = (), reason: str | None = None) -> "Result":
@@ -99,6 +102,7 @@ class Result:
             failures,
             getattr(fitted, "log_surrogate", None),
             noise=getattr(fitted, "noise", None),
+            sound=verdict.sound,
         )
 
     @classmethod
@@ -269,8 +273,16 @@ class Result:
         return lines
 
     @property
+    def too_few(self) -> str | None:
+        """Why there is no posterior to show yet: fewer calls than a first model needs; None if there are enough."""
+        least = self.settings.get("initial_size", 0)
+        if self.n_batches > 1 or self.n_evals >= least:
+            return None
+        return f"too few calls for a posterior ({self.n_evals} of {least})"
+
+    @property
     def _unsure(self) -> list[str]:
-        return [] if self.converged or self.standard_posterior is None else [UNSURE]
+        return [] if self.converged or self.sound or self.standard_posterior is None else [UNSURE]
 
     def __repr__(self) -> str:
         verdict = "converged" if self.converged else "not converged"
@@ -278,9 +290,12 @@ class Result:
 
     def __str__(self) -> str:
         lines = [f"{self._headline}   ({self._effort})", *self._lines]
-        return "\n".join([*lines, "", *self._unsure, str(self.summary())])
+        table = [*self._unsure, str(self.summary())] if self.too_few is None else [self.too_few]
+        return "\n".join([*lines, "", *table])
 
     def _repr_html_(self) -> str:
+        if self.too_few is not None:
+            return card(self._headline, self._effort, self.converged, [*self._lines, self.too_few])
         lines = [*self._lines, *self._unsure]
         return card(self._headline, self._effort, self.converged, lines) + self.summary()._repr_html_()
 

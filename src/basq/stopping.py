@@ -9,13 +9,24 @@ from basq.method import Fit
 from basq.types import is_number
 
 
+ROUGH = 0.5
+"""Standard deviation of log Z above which the posterior is not known well either."""
+
+
 @dataclass(frozen=True)
 class Verdict:
-    """Whether to stop, whether the answer has converged, and why in a sentence."""
+    """Whether to stop, whether the answer has converged, and why in a sentence.
+
+    Attributes
+    ----------
+    sound : bool
+        Whether nothing speaks against the answer but, perhaps, an error above its target.
+    """
 
     stop: bool
     converged: bool
     message: str
+    sound: bool = False
 
 
 @dataclass(frozen=True)
@@ -54,9 +65,11 @@ class Stopping:
         if trouble is not None:
             return Verdict(True, False, f"Not converged: {trouble}; {why}.")
         if converged:
-            return Verdict(True, True, f"Converged: {why}.")
+            return Verdict(True, True, f"Converged: {why}.", sound=True)
+        sound = fitted.converged(max(self.dlogz, ROUGH))[0]
         if n_evals >= self.max_evals:
-            return Verdict(True, False, f"Not converged: {n_evals} of max_evals = {self.max_evals} calls spent; {why}.")
+            spent = f"{n_evals} of max_evals = {self.max_evals} calls spent"
+            return Verdict(True, False, f"Not converged: {spent}; {why}.", sound)
         if self.out_of_time:
-            return Verdict(True, False, f"Not converged: max_time = {self.max_time:g} s is over; {why}.")
-        return Verdict(False, False, f"Running: {why}.")
+            return Verdict(True, False, f"Not converged: max_time = {self.max_time:g} s is over; {why}.", sound)
+        return Verdict(False, False, f"Running: {why}.", sound)

@@ -17,7 +17,7 @@ QUANTILES = (0.025, 0.5, 0.975)
 COLUMNS = ("mean", "sd", "2.5%", "50%", "97.5%")
 MAX_PLACES, MAX_PLAIN = 6, 1e7
 """Decimal places, and size, from which numbers are written with exponents."""
-UNSURE = "Not converged: the posterior below may be far off."
+UNSURE = "The posterior below may be far off."
 """Stands above a table that has not passed the tests."""
 SIGNS = {
     "lambda": "λ",

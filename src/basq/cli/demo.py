@@ -31,8 +31,9 @@ def demo(options: Any) -> None:
     error = result.log_evidence - problem.log_evidence
     print(f"\n{result}\n")
     print(f"truth: log Z = {problem.log_evidence:.3f}   (error {error:+.3f})")
-    with writing(options.output, "picture"):
-        result.plot_corner().savefig(options.output, dpi=150)
+    if result.too_few is None:
+        with writing(options.output, "picture"):
+            result.plot_corner().savefig(options.output, dpi=150)
     with writing(options.report, "report"):
         result.report(options.report, title=f"basq demo: {options.problem}", truth=problem.log_evidence)
 
