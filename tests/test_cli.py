@@ -16,6 +16,7 @@ from basq import identity
 from basq.cli import main
 from basq.cli.demo import PROBLEMS
 from basq.cli.model import Model
+from basq.cli.output import say
 from basq.cli.parser import DEMOS
 from basq.errors import InputError
 from basq.evaluation.store import Store
@@ -59,6 +60,31 @@ def test_every_command_has_help_with_examples(command, capsys):
         main([command, "--help"])
     assert stop.value.code == 0
     assert f"examples:\n  basq {command}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", [[], *([name] for name in COMMANDS)])
+def test_help_fits_a_terminal(command, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    with pytest.raises(SystemExit):
+        main([*command, "--help"])
+    assert max(map(len, capsys.readouterr().out.splitlines())) < 80
+
+
+def test_what_is_said_is_broken_between_words_on_a_terminal_only(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "30")
+    text = "log Z = 1   (3 calls)\nConverged: " + "so many words " * 9 + "\n\n" + "a row of a table " * 4
+    say(text)
+    assert capsys.readouterr().out == f"{text}\n"
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    say(text)
+    head, first, *more, blank, row = capsys.readouterr().out.splitlines()
+    assert head == "log Z = 1   (3 calls)"
+    assert max(map(len, [first, *more])) <= 30
+    assert " ".join([first, *more]) == text.splitlines()[1].strip()
+    assert (blank, row) == ("", "a row of a table " * 4)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    say("basq: " + "wrong " * 8, sys.stderr)
+    assert capsys.readouterr().err.splitlines()[1].startswith("      wrong")
 
 
 def test_the_version(capsys):
@@ -179,7 +205,7 @@ def test_a_run_by_ask_and_tell_is_the_run_of_infer(directory, capsys):
     head, line = capsys.readouterr().out.splitlines()
     assert head.split() == ["store", "state", "done", "failed", "pending", "log", "Z"]
     # show has learned from the last values, and kept nothing of it
-    assert re.fullmatch(r"run.sqlite  not finished +48 +0 +0  -\d\.\d+ ± \d\.\d+ \(8 newer values .* yet\)", line)
+    assert re.fullmatch(r"run.sqlite  not finished +48 +0 +0  -\d\.\d+ ± \d\.\d+, 8 newer values", line)
 
 
 def test_points_on_the_terminal(directory, capsys):
@@ -334,7 +360,7 @@ def test_a_run_is_that_of_infer(model, capsys):
     plain = basq.infer(gauss, {"a": (-3, 3), "b": (-3, 3)}, seed=1, batch_size=8, max_evals=48, progress=False)
     assert out.splitlines()[0] == str(plain).splitlines()[0]
     assert out.endswith("report: page.html\n")
-    assert err == "basq: model.sqlite, a new run\n"
+    assert err == "basq: model.sqlite, a new run: at most 48 calls, dlogz = 0.1\n"
     assert str(model / "model.py") in (model / "page.html").read_text(encoding="utf-8")
 
 
@@ -361,6 +387,23 @@ def test_options_reach_the_run_and_are_remembered(model, capsys):
     assert "(56 calls" in capsys.readouterr().out
     with Store("mine.sqlite") as store:
         assert store.get("command") == command
+
+
+def test_a_run_says_where_it_stands_and_what_it_aims_at(model, capsys):
+    assert main(["run", "model.py", "--seed", "1", "--no-progress"]) == 0
+    assert capsys.readouterr().err == "basq: model.sqlite, a new run: at most 200 calls, dlogz = 0.1\n"
+    n = basq.Sampler.open("model.sqlite").result().n_evals
+    for again in (["run", "model.py"], ["resume", "model.sqlite"]):  # no bar that starts and ends
+        assert main(again) == 0
+        out, err = capsys.readouterr()
+        assert err == f"basq: model.sqlite, already converged after {n} calls (dlogz = 0.1); lower --dlogz to go on\n"
+        assert f"({n} calls in " in out
+    more = ["resume", "model.sqlite", "--max-evals", str(n + 16), "--no-progress"]
+    assert main([*more, "--dlogz", "0.001"]) == 3
+    assert f"going on after {n} calls: at most {n + 16} calls, dlogz = 0.001" in capsys.readouterr().err
+    assert main(["resume", "model.sqlite"]) == 3  # the target stays
+    spent = f"all {n + 16} calls of --max-evals are spent; allow more to go on"
+    assert capsys.readouterr().err == f"basq: model.sqlite, {spent}\n"
 
 
 def test_the_paper_method(model, capsys):

@@ -494,6 +494,19 @@ def test_ctrl_c_that_reaches_the_workers_of_a_given_pool_returns_the_result_so_f
         assert store.counts()["failed"] == 0
 
 
+def test_ctrl_c_says_what_keeps_the_calls(tmp_path, capsys):
+    def presses(x):
+        signal.raise_signal(signal.SIGINT)
+        return gauss(x)
+
+    for store in (None, tmp_path / "run.sqlite"):
+        assert infer(presses, store=store).n_evals == 1
+        err = capsys.readouterr().err
+        assert "Ctrl-C again" in err
+        assert ("not stored: result.save(...) keeps the calls" in err) == (store is None)
+        assert max(map(len, err.splitlines())) < 80
+
+
 def test_ctrl_c_begins_no_further_call():
     points = []
 

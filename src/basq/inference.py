@@ -121,7 +121,7 @@ def infer(
     if callback is not None and not callable(callback):
         raise InputError(f"callback={callback!r}: give a function that takes the state, or None.")
     with ExitStack() as stack:
-        interrupt = stack.enter_context(Interrupt.watched())
+        interrupt = stack.enter_context(Interrupt.watched(stored=store is not None))
         sampler, team = stack.enter_context(
             staffed(
                 log_likelihood, as_space(prior, prior_transform, n_dim), method=method, batch_size=batch_size,

@@ -7,21 +7,31 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+NOTICE = "basq: interrupted; waiting for the calls that are running.\nbasq: press Ctrl-C again to leave at once."
+NOT_STORED = "basq: not stored: result.save(...) keeps the calls; next time, give store=."
+
 
 class Interrupt:
-    """Whether the user has pressed Ctrl-C."""
+    """Whether the user has pressed Ctrl-C.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    stored : bool
+        Whether the calls are kept on disk; if not, the user is told what keeps them.
+    """
+
+    def __init__(self, stored: bool) -> None:
         self._pressed = False
+        self._stored = stored
 
     def __call__(self) -> bool:
         return self._pressed
 
     @classmethod
     @contextmanager
-    def watched(cls) -> Iterator["Interrupt"]:
+    def watched(cls, *, stored: bool) -> Iterator["Interrupt"]:
         """Take over the signal, in the main thread; elsewhere it cannot be, and never arrives."""
-        interrupt = cls()
+        interrupt = cls(stored)
         if threading.current_thread() is not threading.main_thread():
             yield interrupt
             return
@@ -36,8 +46,4 @@ class Interrupt:
         if self._pressed:
             raise KeyboardInterrupt
         self._pressed = True
-        print(
-            "\nbasq: interrupted; waiting for the calls that are running. Press Ctrl-C again to leave at once.",
-            file=sys.stderr,
-            flush=True,
-        )
+        print("\n".join(["", NOTICE, *([] if self._stored else [NOT_STORED])]), file=sys.stderr, flush=True)

@@ -157,15 +157,10 @@ def _status(result: "Result") -> tuple[str, str, str]:
     if result.message.startswith(UNENDED):
         now = "the numbers are those of the calls so far" if known else "there are no numbers yet"
         return "open", "Not finished", f"The run was not finished when this page was made: {now}."
-    if not known:
-        return (
-            "poor",
-            "Not converged",
-            "There is no evidence and no posterior: allow more calls, or see the reason above.",
-        )
     if result.sound:
         return "fair", "Not converged", f"{error}; nothing but its size speaks against these numbers."
-    return "poor", "Not converged", "Do not rely on these numbers yet: allow more calls, or see the reason above."
+    what = "Do not rely on these numbers yet" if known else "There is no evidence and no posterior"
+    return "poor", "Not converged", f"{what}: allow more calls, or see the reason above."
 
 
 def _posterior(result: "Result", truths: Truths) -> str:

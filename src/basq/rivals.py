@@ -106,7 +106,7 @@ def compare(
     budget = sum(as_budget(None, prior) for _, prior in todo.values()) if max_evals is None else max_evals
     number, files = as_seed(seed), _files(store, list(todo))
     with ExitStack() as stack:
-        interrupt = stack.enter_context(Interrupt.watched())
+        interrupt = stack.enter_context(Interrupt.watched(stored=store is not None))
         teams = {
             name: stack.enter_context(
                 staffed(

@@ -8,7 +8,6 @@ from basq.errors import InputError
 from basq.method import Fit
 from basq.types import is_number
 
-
 ROUGH = 0.5
 """Standard deviation of log Z above which the posterior is not known well either."""
 

@@ -5,6 +5,7 @@ import traceback
 from collections.abc import Sequence
 from importlib import import_module
 
+from basq.cli.output import say
 from basq.cli.parser import DONE, FAILED, INTERRUPTED, WRONG_USE, build_parser, parse
 
 __all__ = ["build_parser", "main"]
@@ -26,7 +27,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             traceback.print_exception(error)
         expected = isinstance(error, BasqError | OSError)
         line = str(error) if expected else f"{type(error).__name__}: {error}"
-        print(f"basq: {' '.join(line.split())}", file=sys.stderr)
+        say(f"basq: {' '.join(line.split())}", sys.stderr)
         if not options.debug and (not expected or isinstance(error, FitError) or _of_the_user(error)):
             print("basq: --debug shows where", file=sys.stderr)
         return WRONG_USE if isinstance(error, InputError | OSError) else FAILED

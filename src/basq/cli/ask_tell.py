@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from basq.cli.model import execute, get, split
-from basq.cli.output import check_output
+from basq.cli.output import check_output, say
 from basq.errors import InputError, StoreError
 from basq.loop import Sampler
 
@@ -24,7 +24,7 @@ def new(options: Any) -> None:
         max_evals=options.max_evals,
         dlogz=options.dlogz,
     )
-    print(f"{options.store}: {sampler.run.prior!r}")
+    say(f"{options.store}: {sampler.run.prior!r}")
 
 
 def _prior(place: str) -> Any:
@@ -47,7 +47,7 @@ def ask(options: Any) -> None:
         with options.output.open("w", newline="") as file:
             _write_points(points, file)
     verdict = sampler.verdict
-    print(f"{len(points)} points. {verdict.message}", file=sys.stderr)
+    say(f"{len(points)} points. {verdict.message}", sys.stderr)
 
 
 def _write_points(points: Any, file: IO[str]) -> None:

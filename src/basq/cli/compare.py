@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from basq.cli.model import Model
-from basq.cli.output import check_output, writing
+from basq.cli.output import check_output, say, writing
 from basq.cli.parser import DONE, INTERRUPTED, NOT_CONVERGED
 from basq.errors import InputError
 from basq.rivals import compare as compare_models
@@ -25,7 +25,7 @@ def compare(options: Any) -> int:
         dprob=options.dprob, pool=options.pool, store=options.store if runs else None, seed=options.seed,
         progress=not options.no_progress, **given,
     )  # fmt: skip
-    print(found)
+    say(found)
     if options.output is not None:
         print()
         with writing(options.output, "picture"):

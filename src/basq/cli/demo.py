@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from basq import problems
-from basq.cli.output import check_output, writing
+from basq.cli.output import check_output, say, writing
 from basq.cli.parser import DEMOS
 from basq.inference import infer
 from basq.rivals import compare
@@ -26,11 +26,12 @@ def demo(options: Any) -> None:
         return _battery(options)
     make, more = PROBLEMS[options.problem]
     problem = make(options.seed)
-    print(f"{problem.name}: {DEMOS[options.problem]}")
+    say(f"{problem.name}: {DEMOS[options.problem]}")
     result = infer(problem.log_likelihood, problem.prior, vectorized=True, seed=options.seed, **more)
     error = result.log_evidence - problem.log_evidence
-    print(f"\n{result}\n")
-    print(f"truth: log Z = {problem.log_evidence:.3f}   (error {error:+.3f})")
+    print()
+    say(result)
+    print(f"\ntruth: log Z = {problem.log_evidence:.3f}   (error {error:+.3f})")
     if result.too_few is None:
         with writing(options.output, "picture"):
             result.plot_corner().savefig(options.output, dpi=150)
@@ -40,15 +41,19 @@ def demo(options: Any) -> None:
 
 def _battery(options: Any) -> None:
     """Compare two models of a lithium-ion cell on the same data, and infer the parameters of the better one."""
-    print(f"lithium-ion cell: {DEMOS['battery']}")
+    say(f"lithium-ion cell: {DEMOS['battery']}")
     cases = {model: problems.lithium_ion(model, data_model="SPMe", experiment="rest") for model in ("SPM", "SPMe")}
-    print(
+    say(
         "SPM: single-particle model. SPMe: the same with electrolyte; it made the data, 400 voltages with noise.\n"
         "Parameters: diffusivities in anode (D_n) and cathode (D_p), noise variance.\n"
     )
     found = compare(dict(cases), pool=2, seed=options.seed)
     best = found.results[found.best]
-    print(f"\n{found}\n\n{found.best}: {best}\n")
+    print()
+    say(found)
+    print()
+    say(f"{found.best}: {best}")
+    print()
     case = cases[found.best]
     with writing(options.output, "picture"):
         best.plot_corner(truths=case.truth).savefig(options.output, dpi=150)

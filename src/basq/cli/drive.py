@@ -6,7 +6,7 @@ from typing import Any
 
 from basq import identity
 from basq.cli.model import Model, split
-from basq.cli.output import check_output, writing
+from basq.cli.output import check_output, say, writing
 from basq.cli.parser import DONE, INTERRUPTED, NOT_CONVERGED
 from basq.errors import InputError
 from basq.evaluation.call import Call
@@ -14,6 +14,7 @@ from basq.evaluation.store import Store
 from basq.inference import infer
 from basq.loop import Sampler
 from basq.paper import Paper
+from basq.stopping import Stopping
 
 CALLS = ("pool", "asynchronous", "timeout", "retries", "vectorized", "pass_dict")
 """How calls are made: what a store remembers for `resume`, beside its own settings."""
@@ -60,14 +61,14 @@ def _drive(
     sampler = Sampler(model.prior, store=path, log_likelihood=model.log_likelihood, seed=seed, **budget)
     with sampler.store as store, store.driving():
         store.set(command={"model": model.place, **calls})
-        n_done = store.counts()["done"]
-    print(f"basq: {path}, {f'going on after {n_done} calls' if n_done else 'a new run'}", file=sys.stderr)
+        ended, words = _standing(store, sampler.run.stopping)
+    say(f"basq: {path}, {words}", sys.stderr)
     given = {key: value for key, value in calls.items() if value is not None}
     result = infer(
-        model.log_likelihood, model.prior, store=path, max_time=options.max_time, progress=not options.no_progress,
-        **budget, **given,
+        model.log_likelihood, model.prior, store=path, max_time=options.max_time,
+        progress=not (ended or options.no_progress), **budget, **given,
     )  # fmt: skip
-    print(result)
+    say(result)
     code = DONE if result.converged else NOT_CONVERGED
     if result.message.startswith("Interrupted"):
         print(f"basq: go on with: basq resume {path}", file=sys.stderr)
@@ -77,3 +78,18 @@ def _drive(
         with writing(options.report, "report"):
             result.report(options.report)
     return code
+
+
+def _standing(store: Store, target: Stopping) -> tuple[bool, str]:
+    """Whether a run has ended, by its last step; and where it stands, with the targets that its store keeps."""
+    n_done, n_asked = store.counts()["done"], store.extent()[0]
+    targets = f"at most {target.max_evals} calls, dlogz = {target.dlogz:g}"
+    if not n_asked:
+        return False, f"a new run: {targets}"
+    if not (len(store.pending()) or len(store.news())):
+        last = next((record for _, record in reversed(store.steps()) if record), None)
+        if last is not None and last["converged"] and last["log_evidence_std"] <= target.dlogz:
+            return True, f"already converged after {n_done} calls (dlogz = {target.dlogz:g}); lower --dlogz to go on"
+        if n_asked >= target.max_evals:
+            return True, f"all {target.max_evals} calls of --max-evals are spent; allow more to go on"
+    return False, f"going on after {n_done} calls: {targets}"

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from basq import identity
-from basq.cli.output import check_output, writing
+from basq.cli.output import check_output, say, writing
 from basq.cli.parser import DONE, FAILED
 from basq.errors import BasqError, EvaluationError, counted
 from basq.evaluation.store import Store
@@ -40,7 +40,7 @@ def _result(path: Path) -> Result:
 def show(options: Any) -> None:
     """Print evidence and posterior."""
     sampler = Sampler.open(options.store)
-    print(sampler.result(reason=None if sampler.store.driven else "Not finished"))
+    say(sampler.result(reason=None if sampler.store.driven else "Not finished"))
 
 
 def list_runs(options: Any) -> int:
@@ -73,7 +73,7 @@ def _line(path: Path) -> str:
         known = f"{last['log_evidence']:.3f} ± {last['log_evidence_std']:.3f}"
         if not last["message"].startswith("Running"):
             state = "converged" if last["converged"] else "not converged"
-    if n_new:
-        known += f" ({counted(n_new, 'newer value')} not learned from yet)"
+        if n_new:
+            known += f", {counted(n_new, 'newer value')}"
     state = "running" if driven else state
     return f"{state:<13}  {counts['done']:>5} {counts['failed']:>6} {counts['pending']:>7}  {known}"

@@ -1,11 +1,36 @@
-"""Files that a command writes at its end: looked at before anything is spent."""
+"""What a command says, and the files that it writes at its end: looked at before anything is spent."""
 
 import os
+import shutil
+import sys
+import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TextIO
 
 from basq.errors import BasqError, InputError
+
+PREFIX = "basq: "
+"""What lines begin with that are not the answer; they go to standard error."""
+
+
+def say(text: object, file: TextIO | None = None) -> None:
+    """Print text; on a terminal its sentences are broken between words, elsewhere a line stays a line."""
+    stream = file or sys.stdout
+    print(folded(str(text), shutil.get_terminal_size().columns) if stream.isatty() else text, file=stream, flush=True)
+
+
+def folded(text: str, width: int) -> str:
+    """Break lines that are too long between words; what follows an empty line is a table and keeps its rows."""
+    sentences, blank, table = text.partition("\n\n")
+    lines = [_fold(line, width) if len(line) > width else line for line in sentences.split("\n")]
+    return "\n".join(lines) + blank + table
+
+
+def _fold(line: str, width: int) -> str:
+    indent = " " * len(PREFIX) if line.startswith(PREFIX) else ""
+    return textwrap.fill(line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
 def check_output(path: Path) -> None:

@@ -12,32 +12,37 @@ DONE, FAILED, WRONG_USE, NOT_CONVERGED, INTERRUPTED = 0, 1, 2, 3, 130
 """Exit codes."""
 
 DEMOS = {
-    "mixture": "a mixture of Gaussians as likelihood, a normal prior over 3 parameters",
-    "gauss": "a likelihood 10,000 nats high and a hundred times narrower than the prior, 4 parameters",
+    "mixture": "a mixture of Gaussians, a normal prior over 3 parameters",
+    "gauss": "10,000 nats high, 100 times narrower than the prior, 4 parameters",
     "ring": "a ring, the whole of which has to be found, 2 parameters",
     "bimodal": "two separate modes of different width, 2 parameters",
-    "battery": "SPM or SPMe for a resting lithium-ion cell, 3 parameters each (needs basq[battery])",
+    "battery": "SPM or SPMe for a resting cell, 3 parameters (needs basq[battery])",
 }
 """What `basq demo` can solve; ``demo.PROBLEMS`` makes them."""
 
 EXAMPLES = """examples:
-  basq demo                                        solve a small problem, draw its posterior, write a report
-  basq run model.py --pool 8 --report run.html     log_likelihood and prior of a file, on 8 processes
-  basq resume model.sqlite --max-evals 500         go on, after a crash or for more calls
-  basq report model.sqlite                         the page again, also of a run in progress
-  basq compare a.sqlite b.sqlite                   which model do the data favour?
-  basq list                                        all runs here
+  basq demo                            solve a small problem, draw its posterior
+  basq run model.py --pool 8           run the model of a file on 8 processes
+  basq resume run.sqlite --pool 16     go on, after a crash or for more calls
+  basq report run.sqlite               one page about a run, also in progress
+  basq compare a.sqlite b.sqlite       which model do the data favour?
+  basq list                            all runs here
 
 exit codes:
-  0 done (run, resume: converged)    1 the run failed        2 wrong use
-  3 the run ended without converging (compare: not decided) 130 interrupted (Ctrl-C); resume goes on
+  0    done (run, resume: converged)
+  1    the run failed
+  2    wrong use
+  3    the run ended without converging (compare: not decided)
+  130  interrupted (Ctrl-C); resume goes on
 """
 
-MODEL_HELP = """Without a name, the file's log_likelihood and prior are taken; with one, model.py:name is
+MODEL_HELP = """Without a name, the file's log_likelihood and prior are taken;
+with one, model.py:name is
   - a function, with the file's prior beside it,
   - a pair (log_likelihood, prior), or
   - an object with .log_likelihood and .prior.
-Every call is written to the store the moment it has finished; the same command goes on after a crash."""
+Every call is written to the store the moment it has finished;
+the same command goes on after a crash."""
 
 Commands = Any
 """What ``add_subparsers`` gives; its type is private."""
@@ -119,7 +124,8 @@ def _add_run(commands: Commands) -> None:
         commands, "run", ("drive", "run"), "run the model of a Python file",
         "  basq run model.py\n"
         "  basq run model.py:spme --pool 8 --store spme.sqlite --report spme.html\n"
-        "  basq run model.py --batch-size 32 --max-evals 600 --dlogz 0.05 --timeout 600 --retries 1",
+        "  basq run model.py --batch-size 32 --max-evals 600 --dlogz 0.05\n"
+        "  basq run model.py --timeout 600 --retries 1",
         MODEL_HELP,
     )  # fmt: skip
     run.add_argument("model", help="file.py or file.py:name")
@@ -153,9 +159,10 @@ def _add_compare(commands: Commands) -> None:
     compare = _command(
         commands, "compare", ("compare", "compare"), "say which model the data favour",
         "  basq compare spm.sqlite spme.sqlite --odds spme=2\n"
-        "  basq compare model.py:spm model.py:spme --pool 8 --max-evals 600 --store runs",
-        "Give the stores of runs, or models of Python files, which are run together: each next batch goes\n"
-        "to the model whose calls settle the most. name=place gives a model another name.",
+        "  basq compare model.py:spm model.py:spme --pool 8 --max-evals 600",
+        "Give the stores of runs, or models of Python files, which are run together:\n"
+        "each next batch goes to the model whose calls settle the most.\n"
+        "name=place gives a model another name.",
     )  # fmt: skip
     compare.add_argument("models", nargs="+", help="run.sqlite, file.py, file.py:name, or name=one of these")
     compare.add_argument("--odds", action="append", metavar="NAME=X", help="prior odds of a model (1)")
@@ -225,7 +232,7 @@ def _add_ask_and_tell(commands: Commands) -> None:
 
     ask = _command(
         commands, "ask", ("ask_tell", "ask"), "write the next points to evaluate",
-        "  basq ask run.sqlite -n 32 -o points.csv    32 points to evaluate, on a cluster or anywhere",
+        "  basq ask run.sqlite -n 32 -o points.csv    32 points to evaluate anywhere",
     )  # fmt: skip
     ask.add_argument("store", type=Path)
     ask.add_argument("-n", type=int, help="how many (by default the initial design, then a batch)")
@@ -233,7 +240,7 @@ def _add_ask_and_tell(commands: Commands) -> None:
 
     tell = _command(
         commands, "tell", ("ask_tell", "tell"), "read the values of points",
-        "  basq tell run.sqlite values.csv    columns id, log_likelihood and, if any, noise, error",
+        "  basq tell run.sqlite values.csv",
     )  # fmt: skip
     tell.add_argument("store", type=Path)
     tell.add_argument(
