@@ -481,5 +481,28 @@ def test_prior_odds_are_shown_and_the_rest_have_one():
 
 
 def test_the_table_says_what_was_allowed_for():
-    assert "three times the error" in str(comparison((0.0, 0.1), (1.5, 0.1, False)))
-    assert "three times the error" not in str(comparison((0.0, 0.1), (1.5, 0.1)))
+    text = str(comparison((0.0, 0.1), (1.5, 0.1, False)))
+    assert "\nm1 has not converged: the probabilities allow for three times its error.\n" in text
+    text = str(comparison((0.0, 0.1), (1.5, 0.1, False), (1.0, 0.1, False), (9.0, 0.1, False)))
+    assert "\nm1, m2 and m3 have not converged: the probabilities allow for three times their errors.\n" in text
+    text = str(comparison((0.0, 0.1), (1.5, 0.1)))
+    assert "\nAll of them have converged.\n" in text
+    assert "three times" not in text
+
+
+def test_the_table_fits_a_terminal_whatever_the_best_model_is_called():
+    results = {"with background": fake(6.2, 0.01), "a long name for a model, the best": fake(7.8, 0.01)}
+    head, first, second = str(basq.compare(results)).splitlines()[-3:]
+    assert head.split() == ["model", "log", "Z", "ln", "B", "probability", "95", "%", "interval", "calls"]
+    assert (
+        len(head) == len(first) == len(second) <= 80 - len("with background") + len("a long name for a model, the best")
+    )
+
+
+def test_a_hopeless_model_has_a_bound_instead_of_zeros():
+    *_, best, hopeless = str(comparison((0.0, 0.01), (-50.0, 0.01))).splitlines()
+    assert best.count("> 0.999") == 2
+    assert hopeless.count("< 0.001") == 2
+    *_, b = str(comparison((0.0, 0.01), (-5.0, 3.0))).splitlines()
+    assert "± " in b
+    assert " to " in b

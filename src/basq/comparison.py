@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from basq.errors import InputError
+from basq.errors import InputError, counted
 from basq.result import Result
 from basq.standing import SCALE, Standing, spread
 from basq.tables import aligned
@@ -143,9 +143,7 @@ class Comparison:
             return f"{words[0].upper()}{words[1:]} evidence for {a} against {others} ({figures})."
         if doubtful:
             have = "has" if len(doubtful) == 1 else "have"
-            why = (
-                f"{' and '.join(doubtful)} {have} not converged, so the errors are not to be relied on; give more calls"
-            )
+            why = f"{_listed(doubtful)} {have} not converged, so the errors are not to be relied on; give more calls"
         elif high > 0:
             why = "the error of the evidences is too large to tell; give more calls"
         else:
@@ -154,16 +152,20 @@ class Comparison:
 
     @property
     def _notes(self) -> list[str]:
-        """What the table needs said: how prior odds come in, and what was done about errors."""
+        """What the table needs said: how prior odds come in, who has converged, and what was done about errors."""
         out = []
         if self._has_odds:
             likely = max(self.probabilities, key=lambda name: self.probabilities[name])
             out.append(f"With the prior odds, {likely} has the highest probability, {self.probabilities[likely]:.3f}.")
-        if not all(r.converged for r in self.results.values()):
-            out.append("The probabilities allow for three times the error of a model that has not converged.")
+        doubtful = [name for name, result in self.results.items() if not result.converged]
+        if doubtful:
+            have, its = ("has", "its error") if len(doubtful) == 1 else ("have", "their errors")
+            out.append(f"{_listed(doubtful)} {have} not converged: the probabilities allow for three times {its}.")
+        else:
+            out.append("All of them have converged.")
         n_failed = sum(r.n_failed for r in self.results.values())
         if n_failed:
-            out.append(f"{n_failed} more calls failed.")
+            out.append(f"{counted(n_failed, 'more call')} failed.")
         return out
 
     @property
@@ -198,17 +200,16 @@ class Comparison:
     def _cells(self) -> list[list[str]]:
         """The table as text, its head first."""
         odds = ["prior odds"] if self._has_odds else []
-        head = ["model", "log Z", f"ln B to {self.best}", *odds, "probability", "95 % interval", "calls", "converged"]
+        head = ["model", "log Z", "ln B", *odds, "probability", "95 % interval", "calls"]
         return [head] + [
             [
                 r["model"],
                 _figure(r["log_evidence"], r["log_evidence_std"]),
                 _figure(r["log_bayes_factor"], r["log_bayes_factor_std"]) if r["model"] != self.best else "–",
                 *(f"{r['prior_odds']:g}" for _ in odds),
-                f"{r['probability']:.3f} ± {r['probability_std']:.3f}",
-                f"{r['probability_low']:.3f} to {r['probability_high']:.3f}",
+                _certain(r["probability"]) or f"{r['probability']:.3f} ± {r['probability_std']:.3f}",
+                _range(r["probability_low"], r["probability_high"]),
                 str(r["n_evals"]),
-                "yes" if r["converged"] else "no",
             ]
             for r in self.rows()
         ]
@@ -237,6 +238,24 @@ class Comparison:
 def _figure(value: float, std: float) -> str:
     """A logarithm and its error as text."""
     return "unknown" if np.isnan(value) else f"{value:.2f} ± {std:.2f}"
+
+
+def _range(low: float, high: float) -> str:
+    """An interval of probabilities as text."""
+    certain = _certain(low)
+    return certain if certain and certain == _certain(high) else f"{low:.3f} to {high:.3f}"
+
+
+def _certain(probability: float) -> str | None:
+    """A probability that three digits cannot tell from 0 or 1, as text; None for another."""
+    if 0.0005 <= probability < 0.9995:
+        return None
+    return "< 0.001" if probability < 0.5 else "> 0.999"
+
+
+def _listed(names: list[str]) -> str:
+    """Names as text: a, b and c."""
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
 def as_prior_odds(prior_odds: Any, names: tuple[str, ...]) -> dict[str, float]:

@@ -21,7 +21,7 @@ DEMOS = {
 """What `basq demo` can solve; ``demo.PROBLEMS`` makes them."""
 
 EXAMPLES = """examples:
-  basq demo                            solve a small problem, draw its posterior
+  basq demo                            solve a small problem, write a report
   basq run model.py --pool 8           run the model of a file on 8 processes
   basq resume run.sqlite --pool 16     go on, after a crash or for more calls
   basq report run.sqlite               one page about a run, also in progress
