@@ -33,7 +33,10 @@ def test_demo(tmp_path, monkeypatch, capfd):
         assert name in out
     assert "log Z" in err  # the progress bar
     assert (tmp_path / "corner.png").stat().st_size > 10_000
-    assert "basq demo: mixture" in (tmp_path / "page.html").read_text(encoding="utf-8")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "basq demo: mixture" in page
+    assert "mixture-3 of basq.problems" in page
+    assert "Pointwise" not in page
     error = float(out.split("(error ")[1].split(")")[0])
     assert abs(error) < 0.1
 

@@ -198,6 +198,13 @@ def test_a_run_of_too_few_calls_has_no_table_and_no_corner(result):
     assert "97.5 %" not in seen.words
 
 
+def test_numbers_in_sentences_have_minus_signs(result):
+    moved = replace(result, converged=False, message="Not converged: log Z moved by -0.25 (from -3), pre-2 e-3.")
+    words = " ".join(Page(page(moved, truth=result.log_evidence + 0.5)).words)
+    assert "log Z moved by −0.25 (from −3), pre-2 e-3." in words
+    assert "the error is −0.500" in words
+
+
 def test_the_table_has_the_numbers_of_the_summary(result, text):
     words = Page(text).words
     for row in result.summary():

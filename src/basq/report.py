@@ -126,18 +126,18 @@ def _verdict(result: "Result", truth: float | None) -> str:
         number = f"log Z = {with_error(result.log_evidence, result.log_evidence_std)}".replace("-", "−")
     start, _, rest = result.message.partition(": ")
     why = rest if start in (word, *UNENDED) else result.message
-    lines = [_text(f"{'Still open' if word == 'Not finished' else 'Why'}: {why}"), _text(advice)]
+    lines = [_signed(f"{'Still open' if word == 'Not finished' else 'Why'}: {why}"), advice]
     calls = f"{result.n_evals} likelihood values in {counted(result.n_batches, 'batch', 'batches')}"
     if result.failures:
         calls += f", and {counted(result.n_failed, 'failed call', 'failed calls')}"
     if result.settings.get("pending"):
         calls += f"; {counted(result.settings['pending'], 'call', 'calls')} under way or left"
-    lines.append(_text(f"{calls}."))
+    lines.append(f"{calls}.")
     if truth is not None and np.isfinite(result.log_evidence):
         off = result.log_evidence - truth
         sds = f", {abs(off) / result.log_evidence_std:.1f} standard deviations" if result.log_evidence_std > 0.0 else ""
-        lines.append(_text(f"The true log Z is {truth:.3f}: the error is {off:+.3f}{sds}."))
-    paragraphs = "".join(f"<p>{line}</p>" for line in lines)
+        lines.append(_signed(f"The true log Z is {truth:.3f}: the error is {off:+.3f}{sds}."))
+    paragraphs = "".join(f"<p>{_text(line)}</p>" for line in lines)
     return (
         f'<section class="verdict {kind}" aria-labelledby="verdict"><h2 id="verdict">'
         f'<span class="badge">{word}</span> {_text(number)}</h2>{paragraphs}</section>'
@@ -346,6 +346,11 @@ def _picture(draw: Callable[[], "Figure"], alt: str) -> str:
         f'<figure><img alt="{_text(alt)}" width="{side}" height="{round(height * 100)}" '
         f'src="data:image/png;base64,{data}"></figure>'
     )
+
+
+def _signed(text: str) -> str:
+    """Text with true minus signs before its numbers."""
+    return re.sub(r"(?<![\w.])-(?=\d)", "−", text)
 
 
 def _short(value: float) -> str:

@@ -1,6 +1,7 @@
 """The demonstration: a problem with a known answer, solved while you wait."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from basq import problems
@@ -28,6 +29,8 @@ def demo(options: Any) -> None:
     problem = make(options.seed)
     say(f"{problem.name}: {DEMOS[options.problem]}")
     result = infer(problem.log_likelihood, problem.prior, vectorized=True, seed=options.seed, **more)
+    named = {"log_likelihood": f"{problem.name} of basq.problems"}  # its class says nothing to a reader
+    result = replace(result, settings={**result.settings, **named})
     error = result.log_evidence - problem.log_evidence
     print()
     say(result)
