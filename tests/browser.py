@@ -13,6 +13,8 @@ PROBE = """<script>
 addEventListener("load", () => setTimeout(() => parent.postMessage({
     width: innerWidth,
     scroll: document.documentElement.scrollWidth,
+    hidden: [...document.querySelectorAll(".wide")].map(t => t.scrollWidth - t.clientWidth),
+    letters: [...document.images].map(i => i.clientWidth / i.getAttribute("width")),
     broken: [...document.images].filter(i => !i.naturalWidth).length,
 }, "*"), 100));
 </script>"""

@@ -275,6 +275,17 @@ def test_in_a_browser(text, tmp_path):
 
 
 @pytest.mark.skipif(browser.CHROMIUM is None, reason="no Chromium is installed")
+def test_a_telephone_shows_all_columns_and_letters_that_can_be_read(result, tmp_path):
+    named = replace(result, prior=basq.Prior({"decay_rate": (-3, 3), "background_level": (-3, 3)}))
+    (tmp_path / "run.html").write_text(page(named), encoding="utf-8")
+    seen = browser.look(tmp_path / "run.html", [400], tmp_path)
+    (frame,) = seen.frames
+    assert frame["scroll"] <= 400
+    assert frame["hidden"][0] <= 0  # of the posterior's table
+    assert min(frame["letters"]) >= 0.75
+
+
+@pytest.mark.skipif(browser.CHROMIUM is None, reason="no Chromium is installed")
 def test_the_browser_sees_what_is_wrong(tmp_path):
     bad = "<html><body><div style='width: 900px'>x</div><img src='missing.png'><script>nothing()</script></body></html>"
     (tmp_path / "bad.html").write_text(bad)

@@ -168,7 +168,8 @@ def _posterior(result: "Result", truths: Truths) -> str:
         return "<p>There is no posterior; the verdict above says why.</p>"
     if result.too_few is not None:
         return f"<p>{_text(result.too_few.capitalize())}.</p>"
-    rows = [[Html(html_name(row.parameter)), *row.texts()] for row in result.summary()]
+    # a long name may be broken after its underscores
+    rows = [[Html(html_name(row.parameter).replace("_", "_<wbr>")), *row.texts()] for row in result.summary()]
     table = _table(["parameter", "mean", "sd", "2.5 %", "median", "97.5 %"], rows)
     if not (result.converged or result.sound):
         table = f'<p class="unsure">{_text(UNSURE)}</p>{table}'
@@ -343,7 +344,7 @@ def _picture(draw: Callable[[], "Figure"], alt: str) -> str:
     data = base64.b64encode(buffer.getvalue()).decode("ascii")
     side = round(width * 100)
     return (
-        f'<figure><img alt="{_text(alt)}" width="{side}" height="{round(height * 100)}" '
+        f'<figure><img alt="{_text(alt)}" width="{side}" height="{round(height * 100)}" style="--side: {side}px" '
         f'src="data:image/png;base64,{data}"></figure>'
     )
 
