@@ -1,13 +1,15 @@
 """The default engine, end to end."""
 
 import pickle
+import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import basq
 from basq import problems
-from basq.auto import Auto, unseen
+from basq.auto import Auto, AutoFit, unseen
 
 
 def run(problem, **options):
@@ -117,6 +119,33 @@ def test_not_converged_is_said_with_reasons():
     assert not result.converged
     assert "max_evals = 48" in result.message
     assert len(result.message) > 60
+
+
+def test_a_target_that_calls_cannot_reach_is_said_so():
+    problem = problems.gauss(2)
+    sharp = run(problem, dlogz=0.005, max_evals=120)
+    said = r"above dlogz = 0.005 \(more calls do not lower (0\.\d+) of it: give dlogz = (0\.\d+) or more\)"
+    words = re.search(said, sharp.message)
+    least, sensible = map(float, words.groups())
+    assert 0.005 < least <= sharp.log_evidence_std
+    assert sensible > least
+    assert run(problem, dlogz=sensible, max_evals=200).converged
+    assert "do not lower" not in run(problem, dlogz=0.0, max_evals=80).message
+
+
+def test_counts_in_reasons_agree_with_their_nouns():
+    fitted = SimpleNamespace(cells=(None,), n_dim=2, scout=SimpleNamespace(n_outlying=1), explored=1, climbing=1)
+    assert AutoFit.unexplored(fitted, 0.1) == [
+        "only 1 exploration point since the last surprise",
+        "1 observation suggests another mode",
+        "1 search for a mode is still climbing",
+    ]
+    fitted = SimpleNamespace(cells=(None,), n_dim=2, scout=SimpleNamespace(n_outlying=2), explored=0, climbing=3)
+    assert AutoFit.unexplored(fitted, 0.1) == [
+        "no exploration point since the last surprise",
+        "2 observations suggest another mode",
+        "3 searches for modes are still climbing",
+    ]
 
 
 def test_result_can_be_pickled():

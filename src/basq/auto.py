@@ -184,7 +184,7 @@ class AutoFit:
         if not all(c.resolved for c, share in zip(self.cells, self.total.shares, strict=True) if share > 0.01):
             out.append("the surrogate does not resolve the posterior yet")
         if not self.trail[-1][1] <= dlogz:
-            out.append(f"sd of log Z {self.log_evidence_std:.3g} is above dlogz = {dlogz:g}")
+            out.append(f"sd of log Z {self.log_evidence_std:.3g} is above {target(self.total, dlogz)}")
         if self.total.effective < 200:
             out.append("the evidence integral is uncertain")
         if not self.audits:
@@ -205,16 +205,14 @@ class AutoFit:
         if len(self.cells) > 1 and not self.log_evidence_std <= dlogz:
             out.append(f"{len(self.cells)} modes were found, and a further one would add sd {self.unseen:.2g}")
         if self.explored < quota(self.n_dim):
-            points = counted(self.explored, "exploration point", "exploration points")
-            out.append(f"{f'only {points}' if self.explored else 'no exploration point'} since the last surprise")
+            n = f"only {counted(self.explored, 'exploration point')}" if self.explored else "no exploration point"
+            out.append(f"{n} since the last surprise")
         # a ridge can look like many modes for ever; where there are several, it hardly is one
         patient = len(self.cells) > 1 or self.explored < PATIENCE * quota(self.n_dim)
         if self.scout.n_outlying and patient:
-            found = counted(self.scout.n_outlying, "observation suggests", "observations suggest")
-            out.append(f"{found} another mode")
+            out.append(f"{counted(self.scout.n_outlying, 'observation suggests', 'observations suggest')} another mode")
         if self.climbing and patient:
-            searches = counted(self.climbing, "search for other modes is", "searches for other modes are")
-            out.append(f"{searches} still climbing")
+            out.append(f"{counted(self.climbing, 'search for a mode is', 'searches for modes are')} still climbing")
         return out
 
     def converged(self, dlogz: float) -> tuple[bool, str]:
@@ -376,6 +374,18 @@ class News:
         return cls((*last.audits, found), explored, climbing, tested, seed)
 
 
+def fixed_terms(total: Total) -> tuple[float, float]:
+    """What more calls do not lower of the standard deviation of log Z: Monte Carlo error, and a floor."""
+    return 1.2 * total.monte_carlo, 0.005
+
+
+def target(total: Total, dlogz: float) -> str:
+    """A target in words, and one that leaves a little to the surrogate if calls cannot reach it (0: spend them)."""
+    least = float(np.hypot(*fixed_terms(total)))
+    vain = f" (more calls do not lower {least:.2g} of it: give dlogz = {np.ceil(110.0 * least) / 100.0:g} or more)"
+    return f"dlogz = {dlogz:g}{vain if 0.0 < dlogz < least else ''}"
+
+
 def standard_deviation(total: Total, audits: tuple[Audit, ...], trail: tuple[tuple[float, float], ...]) -> float:
     """Standard deviation of log Z.
 
@@ -385,5 +395,6 @@ def standard_deviation(total: Total, audits: tuple[Audit, ...], trail: tuple[tup
     measured = calibration(audits)
     factor = float(np.clip(measured, 1.0, 25.0)) if np.isfinite(measured) else 4.0
     drift = abs(total.log_mean - trail[-1][0]) if trail else 0.0
-    terms = (JENSEN * total.jensen, 1.2 * total.monte_carlo, 0.5 * drift, 0.5 * total.wall, 0.005)
+    monte_carlo, floor = fixed_terms(total)
+    terms = (JENSEN * total.jensen, monte_carlo, 0.5 * drift, 0.5 * total.wall, floor)
     return float(np.sqrt(factor * total.surrogate_var + sum(t * t for t in terms)))
