@@ -525,7 +525,7 @@ def test_a_likelihood_that_always_fails(model, capsys):
     err = capsys.readouterr().err
     line = MODEL[: MODEL.index("raise ArithmeticError")].count("\n") + 1
     assert f"ArithmeticError: no steady state (model.py, line {line}) at a = " in err
-    assert err.endswith("basq: --debug shows where\n")
+    assert err.endswith("basq: --debug shows the traceback\n")
     assert "Traceback" not in err
     assert main(["report", "model-broken.sqlite"]) == 0  # says why, without a single value
     text = (model / "model-broken.html").read_text(encoding="utf-8")
@@ -533,7 +533,7 @@ def test_a_likelihood_that_always_fails(model, capsys):
     assert "no steady state" in text
 
 
-def test_where_is_offered_only_if_there_is_something_to_see(model, capsys):
+def test_a_traceback_is_offered_only_if_there_is_something_to_see(model, capsys):
     (model / "model.py").write_text("def log_likelihood(x): return float('nan')\nprior = {'a': (0, 1)}\n")
     assert main(["run", "model.py", *FEW]) == 1
     err = capsys.readouterr().err

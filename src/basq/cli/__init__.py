@@ -29,7 +29,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         line = str(error) if expected else f"{type(error).__name__}: {error}"
         say(f"basq: {' '.join(line.split())}", sys.stderr)
         if not options.debug and (not expected or isinstance(error, FitError) or _of_the_user(error)):
-            print("basq: --debug shows where", file=sys.stderr)
+            print("basq: --debug shows the traceback", file=sys.stderr)
         return WRONG_USE if isinstance(error, InputError | OSError) else FAILED
     return DONE if code is None else code
 
