@@ -76,7 +76,7 @@ def test_the_page_is_whole_and_says_what_came_out(text, result):
     assert result.message.split(": ", 1)[1][1:] in words
     for heading in ("Posterior", "How the run went", "Audits", "Where the time went", "Failed calls", "Settings"):
         assert heading in words
-    assert "true log Z is -4.050" in words
+    assert "true log Z is −4.050" in words
     assert "Sampler.open('run.sqlite')" in words
     assert len(found.all("img")) == 5
 
