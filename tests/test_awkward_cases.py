@@ -356,7 +356,7 @@ def test_exception_in_a_region_and_the_way_out():
 
     known = basq.Prior(box(2, -5, 5)).sample(40, np.random.default_rng(0))
     known = known[known[:, 0] <= 4.0]
-    with pytest.raises(EvaluationError, match="ArithmeticError: no steady state at x = ") as caught:
+    with pytest.raises(EvaluationError, match=r"ArithmeticError: no steady state \(.*\) at x1 = ") as caught:
         infer(crash, box(2, -5, 5), evaluations=(known, [log_gauss(x) for x in known]), on_error="raise")
     paid = caught.value.observations
     assert len(paid) >= len(known)

@@ -309,7 +309,8 @@ def test_a_run_in_which_everything_fails_stops_soon(pool):
         points.append(x)
         raise FileNotFoundError("mesh.dat")
 
-    with pytest.raises(EvaluationError, match=r"All \d+ calls have failed.*FileNotFoundError: mesh.dat at x = "):
+    said = r"All \d+ calls have failed.*FileNotFoundError: mesh.dat \(test_workers.py, line \d+\) at a = "
+    with pytest.raises(EvaluationError, match=said):
         infer(broken, pool=pool, max_evals=500)
     assert pool or len(points) == ALL_FAILED
 
