@@ -195,3 +195,27 @@ def test_conditioning_on_the_impossible_is_refused():
     for fixed, value in (([0], [-1.0]), ([0, 1], [-1.0, 0.0])):
         with pytest.raises(InputError, match="No mass"):
             posterior.conditional(fixed, value)
+
+
+@pytest.mark.parametrize("dims", [[0, 1, 2], [2, 0, 1], [1, 0, 2]])
+def test_the_marginal_of_all_coordinates_is_the_density_itself(posterior, dims):
+    density = posterior.marginal(dims)
+    x = LAW.rvs(20, random_state=6)
+    np.testing.assert_allclose(density.log_pdf(x[:, dims]), LAW.logpdf(x), rtol=1e-9)
+    np.testing.assert_allclose(density.sample(2000, np.random.default_rng(0)).mean(axis=0), MEAN[dims], atol=0.06)
+
+
+def test_a_single_coordinate_is_on_a_grid_that_finds_narrow_modes():
+    modes = (stats.norm(-3.0, 1e-3), stats.norm(2.0, 0.3))
+
+    def log_two(x):
+        return np.logaddexp(*(law.logpdf(x[:, 0]) for law in modes)) - np.log(2.0)
+
+    points = np.concatenate([law.rvs(2000, random_state=1) for law in modes])[:, None]
+    posterior = SampledPosterior.build(log_two, points, np.zeros(4000), np.random.default_rng(1))
+    density = posterior.marginal([0])
+    assert density.cdf([0.0])[0] == pytest.approx(0.5, abs=5e-3)
+    t = np.linspace(1.0, 3.0, 21)
+    np.testing.assert_allclose(density.pdf(t), 0.5 * modes[1].pdf(t), rtol=5e-3)
+    np.testing.assert_allclose(posterior.cdf(t), density.cdf(t))
+    np.testing.assert_allclose(posterior.ppf([0.3, 0.8]), density.ppf([0.3, 0.8]))

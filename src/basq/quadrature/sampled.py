@@ -237,11 +237,18 @@ class SampledPosterior:
 
     def cdf(self, t: ArrayLike) -> FloatArray:
         """Distribution function at t (k,), of a single coordinate."""
-        return self.marginal(list(range(self.n_dim))).cdf(t)
+        return self.line.cdf(t)
 
     def ppf(self, q: ArrayLike) -> FloatArray:
         """Quantiles at levels q (k,), of a single coordinate."""
-        return self.marginal(list(range(self.n_dim))).ppf(q)
+        return self.line.ppf(q)
+
+    @cached_property
+    def line(self) -> GridDensity:
+        """The density of a single coordinate on a grid."""
+        if self.n_dim > 1:
+            raise InputError(f"This needs one parameter, this density has {self.n_dim}; take a marginal first.")
+        return _on_grid(self.log_density, self.points[:, 0])
 
     def affine(self, a: FloatArray, b: FloatArray) -> "SampledPosterior":
         """Posterior of a x + b."""
@@ -253,8 +260,14 @@ class SampledPosterior:
             self.n_moves,
         )
 
-    def marginal(self, dims: list[int]) -> GridDensity | KernelDensity:
-        """Density of some coordinates, smoothed from the population."""
+    def marginal(self, dims: list[int]) -> "GridDensity | KernelDensity | SampledPosterior":
+        """Density of some coordinates, smoothed from the population; of all of them it is the density itself."""
+        if self.n_dim == 1:
+            return self.line
+        if dims == list(range(self.n_dim)):
+            return self
+        if len(dims) == self.n_dim:
+            return self.affine(np.eye(self.n_dim)[dims], np.zeros(self.n_dim))
         points = self.population[:, dims]
         return smooth_1d(points[:, 0]) if len(dims) == 1 else KernelDensity(points)
 
@@ -285,10 +298,11 @@ class SampledPosterior:
 
 
 def _on_grid(log_density: LogDensity, spread: FloatArray) -> GridDensity:
-    """Normalise a one-dimensional log-density over a grid that zooms in on its own mass."""
+    """Normalise a one-dimensional log-density over a grid that zooms in on its own mass, denser where points crowd."""
     low, high = float(spread.min()), float(spread.max())
+    crowd = np.quantile(spread, np.linspace(0.0, 1.0, GRID))
     for _ in range(3):
-        grid = np.linspace(low, high, GRID)
+        grid = np.union1d(np.linspace(low, high, GRID), crowd[(crowd > low) & (crowd < high)])
         log_values = log_density(grid[:, None])
         _check_mass(float(log_values.max()))
         inside = grid[log_values > log_values.max() - 40.0]
