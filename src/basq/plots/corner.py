@@ -9,30 +9,25 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
+from matplotlib.patches import Patch, Rectangle
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
 from basq.errors import InputError
 from basq.plots.style import BATCHES, BLACK, BLUE, GREY, ORANGE, PURPLE, Unit, chosen, estimate
-from basq.quadrature.sampled import KernelDensity
+from basq.quadrature.pairs import LeaningGrid, PairDensity
 from basq.types import FloatArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from basq.densities import ParameterDensity
     from basq.result import Result
 
 LEVELS = (0.95, 0.68)
 """Posterior mass inside the contours."""
 SHADES = ("#dbe9f4", "#a9cbe6")
-GRID = 96
-"""Points per side of a pair's density."""
 N_SAMPLES = 4000
-WIDTHS = (0.15, 0.25, 0.4, 0.6, 0.8, 1.0, 1.2)
-"""Of the filter that smooths a pair's samples, relative to Scott's rule."""
-WIDER = 1.5
-"""The same, once its bias is corrected."""
 READABLE = 10
 """Most parameters of one picture."""
 
@@ -160,20 +155,24 @@ class Corner:
 
     def draw_pair(self, axis: "Axes", row: int, column: int) -> None:
         """The contours that hold 68 % and 95 % of the mass of two parameters."""
-        x, y = (np.linspace(*self._inside(i), GRID) for i in (column, row))
         pair = self.result.marginal([self.result.names[self.dims[i]] for i in (column, row)])
-        if isinstance(pair.density, KernelDensity):
-            values = _smooth_pair(self.samples[:, column], self.samples[:, row], x, y)
-        else:  # a closed form
-            grid = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)
-            values = np.maximum(np.nan_to_num(pair.pdf(grid)), 0.0).reshape(GRID, GRID)
-        ordered = np.sort(values.ravel())[::-1]
+        bounds = self.result.prior.bounds[[self.dims[column], self.dims[row]]]
+        if isinstance(pair.density, PairDensity):
+            grid, values = pair.density.grid, pair.density.values
+        else:
+            grid = LeaningGrid.around(self.samples[:, [column, row]], bounds)
+            values = _density_on(grid, pair, bounds)
+        ordered = np.sort(values[grid.inside(bounds)])[::-1]
         mass = np.cumsum(ordered) / ordered.sum()
         found = [ordered[np.searchsorted(mass, level)] for level in LEVELS]
         levels = np.unique([*found, ordered[0] * 1.001])
         if len(levels) > 1:
-            axis.contourf(x, y, values, levels=levels, colors=SHADES[-(len(levels) - 1) :])
-            axis.contour(x, y, values, levels=levels[:-1], colors=[BLUE], linewidths=0.7)
+            x, y = grid.whole.mesh
+            values = np.minimum(np.pad(values, 1, mode="edge"), ordered[0])
+            filled = axis.contourf(x, y, values, levels=levels, colors=SHADES[-(len(levels) - 1) :])
+            lines = axis.contour(x, y, values, levels=levels[:-1], colors=[BLUE], linewidths=0.7)
+            for drawn in (filled, lines):
+                drawn.set_clip_path(self._box(axis, row, column))
 
     def draw_points(self, axis: "Axes", row: int, column: int) -> None:
         """The evaluated points: coloured by batch, crosses where there is no likelihood."""
@@ -218,6 +217,13 @@ class Corner:
             axis.tick_params(labelleft=column == 0)
             if column == 0:
                 axis.set_ylabel(unit.label(self.result.names[self.dims[row]]), fontsize=8.5)
+
+    def _box(self, axis: "Axes", row: int, column: int) -> Rectangle:
+        """What the prior allows of a panel."""
+        (left, right), (low, high) = (
+            np.clip(self.ranges[i], *self.result.prior.bounds[self.dims[i]]) for i in (column, row)
+        )
+        return Rectangle((left, low), right - left, high - low, transform=axis.transData)
 
     def _inside(self, i: int) -> tuple[float, float]:
         """The part of a range that the prior allows."""
@@ -269,39 +275,13 @@ def hatch_outside(draw: Any, bounds: FloatArray, shown: FloatArray) -> None:
             draw(start, end, facecolor="#eeeeee", edgecolor="#bbbbbb", hatch="////", lw=0.0, zorder=1)
 
 
-def _smooth_pair(a: FloatArray, b: FloatArray, x: FloatArray, y: FloatArray) -> FloatArray:
-    """Density of pairs (n,), (n,) on a grid, up to a constant: a filtered histogram, (len(y), len(x)).
-
-    The filter is a Gaussian of the samples' shape, reflected at the rim of the grid. Its width is that under which each
-    sample is most likely by all others; it is then made wider, and what that does to the density is divided out once
-    (multiplicative bias correction, Jones, Linton and Nielsen 1995), so that contours are smooth and not inflated.
-    """
-    dx, dy = x[1] - x[0], y[1] - y[0]
-    counts, _, _ = np.histogram2d(
-        b, a, bins=(len(y), len(x)), range=((y[0] - dy / 2, y[-1] + dy / 2), (x[0] - dx / 2, x[-1] + dx / 2))
-    )
-    cov = np.cov(a / dx, b / dy) * len(a) ** (-1.0 / 3.0)  # of Scott's rule, in steps of the grid
-    width = max(WIDTHS, key=lambda w: _left_out(counts, w**2 * cov))
-    wide = (WIDER * width) ** 2 * cov
-    first = _filtered(counts, wide) + 1e-9 * counts.max()
-    return first * _filtered(counts / first, wide)
-
-
-def _left_out(counts: FloatArray, cov: FloatArray) -> float:
-    """Log-likelihood of the samples in each bin under a filter that leaves out the sample itself."""
-    peak = 1.0 / (2.0 * np.pi * np.sqrt(np.linalg.det(cov)))
-    others = np.maximum(_filtered(counts, cov) - min(peak, 1.0), 1e-6)
-    return float((counts * np.log(others)).sum())
-
-
-def _filtered(counts: FloatArray, cov: FloatArray) -> FloatArray:
-    """A table smoothed by a Gaussian of this covariance (in bins, columns first), reflected at its rim."""
-    n_rows, n_columns = counts.shape
-    whole = np.pad(counts, ((0, n_rows), (0, n_columns)), mode="symmetric")
-    fy, fx = np.meshgrid(*(2.0 * np.pi * np.fft.fftfreq(n) for n in whole.shape), indexing="ij")
-    damping = np.exp(-0.5 * (cov[0, 0] * fx**2 + 2.0 * cov[0, 1] * fx * fy + cov[1, 1] * fy**2))
-    out: FloatArray = np.fft.ifft2(np.fft.fft2(whole) * damping).real[:n_rows, :n_columns]
-    return np.maximum(out, 0.0)
+def _density_on(grid: LeaningGrid, pair: "ParameterDensity", bounds: FloatArray) -> FloatArray:
+    """A density that is known at any point, on a grid (rows, columns); beyond the bounds (2, 2), that next to them."""
+    x, y = grid.mesh
+    nodes = np.column_stack([x.ravel(), y.ravel()])
+    hair = 1e-3 * np.ptp(nodes, axis=0)  # the very edge of a prior is infinitely far in standard space
+    values = pair.pdf(np.clip(nodes, bounds[:, 0] + hair, bounds[:, 1] - hair))
+    return np.maximum(np.nan_to_num(values), 0.0).reshape(x.shape)
 
 
 def _batches(result: "Result") -> Normalize:
