@@ -15,10 +15,12 @@ from basq.densities import ParameterDensity, coordinate_moments
 from basq.diagnostics import Audit
 from basq.errors import InputError, counted
 from basq.export import Draws
-from basq.method import Fit, LogSurrogate, Posterior
+from basq.method import Density, Fit, LogSurrogate, Posterior
 from basq.observations import Failure, Observations
 from basq.prior import Prior
-from basq.quadrature.sampled import KernelDensity, smooth_1d
+from basq.quadrature.edges import up_to_edges
+from basq.quadrature.pairs import PairDensity
+from basq.quadrature.sampled import KernelDensity, SampledPosterior, smooth_1d
 from basq.state import Record, State
 from basq.tables import QUANTILES, UNSURE, Row, Summary, card, shown, with_error
 from basq.types import FloatArray
@@ -189,11 +191,24 @@ class Result:
         if not dims or len(set(dims)) < len(dims):
             raise InputError(f"marginal({names!r}): give one or several different names out of {self.names}.")
         chosen = tuple(self.names[i] for i in dims)
-        if self._map is not None and not self.prior.is_separable:
-            points = self._samples[:, dims]
-            density = smooth_1d(points[:, 0]) if len(dims) == 1 else KernelDensity(points)
-            return ParameterDensity(chosen, density, None, tuple(dims))
+        smoothed = self._smoothed(dims)
+        if smoothed is not None:
+            return ParameterDensity(chosen, smoothed, None, tuple(dims))
         return ParameterDensity(chosen, self._posterior.marginal(dims), self._map, tuple(dims))
+
+    def _smoothed(self, dims: list[int]) -> Density | None:
+        """A marginal that is better smoothed in the user's parameters than in standard space, else None."""
+        coupled, standard = self._map is not None and not self.prior.is_separable, self._standard
+        if coupled and len(dims) != 2:
+            points = self._samples[:, dims]
+            return smooth_1d(points[:, 0]) if len(dims) == 1 else KernelDensity(points)
+        if not coupled and not isinstance(standard, SampledPosterior):
+            return None  # a closed form
+        if len(dims) == 2 and (coupled or self.prior.n_dim > 2):
+            return PairDensity(self._samples[:, dims], self.prior.bounds[dims])
+        if len(dims) == 1 and isinstance(standard, SampledPosterior) and self._map is not None:
+            return up_to_edges(self.prior, dims[0], standard)
+        return None
 
     def conditional(self, values: Mapping[str, float]) -> ParameterDensity:
         """Posterior density of the other parameters when some are held at values."""

@@ -25,11 +25,14 @@ DEPENDENCE = 0.5
 """Samples of a Markov chain count as so many independent ones each, in the choice of the strength."""
 
 
-def log_density_1d(samples: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Log-density of samples (n,) of one coordinate, up to a constant, on an even grid: two arrays (m,)."""
+def log_density_1d(
+    samples: FloatArray, bounds: tuple[float, float] = (-np.inf, np.inf)
+) -> tuple[FloatArray, FloatArray]:
+    """Log-density of samples (n,) of one coordinate, up to a constant, on an even grid within bounds: (m,) and (m,)."""
     centre, scale = float(samples.mean()), float(samples.std()) or 1.0
     z = (samples - centre) / scale
-    low, high = float(z.min()) - MARGIN, float(z.max()) + MARGIN
+    low = max(float(z.min()) - MARGIN, (bounds[0] - centre) / scale)
+    high = min(float(z.max()) + MARGIN, (bounds[1] - centre) / scale)
     counts, edges = np.histogram(z, bins=_bins(z, high - low), range=(low, high))
     counts = DEPENDENCE * counts
     window = np.hanning(13)
