@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from basq.errors import InputError
 from basq.plots.style import BATCHES, BLACK, BLUE, GREY, ORANGE, PURPLE, Unit, chosen, estimate
 from basq.quadrature.pairs import LeaningGrid, PairDensity
-from basq.types import FloatArray
+from basq.types import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -175,23 +175,51 @@ class Corner:
                 drawn.set_clip_path(self._box(axis, row, column))
 
     def draw_points(self, axis: "Axes", row: int, column: int) -> None:
-        """The evaluated points: coloured by batch, crosses where there is no likelihood."""
-        seen = self.result.observations
+        """The evaluated points inside a panel: coloured by batch, crosses where there is no likelihood."""
         alone = row == column
-        zero = ~np.isfinite(seen.log_likelihood)
-        x = seen.x[:, self.dims[column]]
-        y = np.full(len(x), 0.03) if alone else seen.x[:, self.dims[row]]
-        options: dict[str, Any] = {"transform": axis.get_xaxis_transform()} if alone else {}
+        # whole, even on the frame
+        options: dict[str, Any] = {"clip_on": False} | ({"transform": axis.get_xaxis_transform()} if alone else {})
         size = 14.0 if self.panel > 2.0 else 7.0
-        axis.scatter(
-            x[~zero], y[~zero], c=seen.batch[~zero] + 1, cmap=BATCHES, norm=_batches(self.result), s=size, lw=0.25,
-            edgecolors="white", zorder=3, **options,
+
+        def marks(x: FloatArray, **look: Any) -> None:
+            axis.scatter(x[:, column], np.full(len(x), 0.03) if alone else x[:, row], **look, **options)
+
+        seen, batch = self.evaluated
+        shown = self.within(seen)[:, [row, column]].all(axis=1)
+        marks(
+            seen[shown], c=batch[shown] + 1, cmap=BATCHES, norm=_batches(self.result), s=size, lw=0.25,
+            edgecolors="white", zorder=3,
         )  # fmt: skip
-        axis.scatter(x[zero], y[zero], marker="x", color=GREY, s=size, lw=0.7, zorder=2, **options)
-        if self.result.failures:
-            at = np.array([f.x for f in self.result.failures])[:, self.dims]
-            height = np.full(len(at), 0.03) if alone else at[:, row]
-            axis.scatter(at[:, column], height, marker="+", color=PURPLE, s=1.5 * size, lw=0.9, zorder=2, **options)
+        for x, marker, colour, wide, lw in ((self.zero, "x", GREY, 1.0, 0.7), (self.failed, "+", PURPLE, 1.5, 0.9)):
+            shown = self.within(x)[:, [row, column]].all(axis=1)
+            marks(x[shown], marker=marker, color=colour, s=wide * size, lw=lw, zorder=2.5)
+
+    @property
+    def evaluated(self) -> tuple[FloatArray, IntArray]:
+        """The points with a likelihood (m, k), and their batches (m,)."""
+        seen = self.result.observations
+        known = np.isfinite(seen.log_likelihood)
+        return seen.x[known][:, self.dims], seen.batch[known]
+
+    @property
+    def zero(self) -> FloatArray:
+        """The points of zero likelihood (m, k)."""
+        seen = self.result.observations
+        return seen.x[~np.isfinite(seen.log_likelihood)][:, self.dims]
+
+    @property
+    def failed(self) -> FloatArray:
+        """The points of failed calls (m, k)."""
+        return np.array([f.x for f in self.result.failures]).reshape(-1, self.result.prior.n_dim)[:, self.dims]
+
+    def within(self, x: FloatArray) -> BoolArray:
+        """Which coordinates of points (m, k) lie in the ranges shown: (m, k)."""
+        out: BoolArray = (x >= self.ranges[:, 0]) & (x <= self.ranges[:, 1])
+        return out
+
+    def shows(self, x: FloatArray) -> bool:
+        """Whether a panel shows any of the points (m, k)."""
+        return bool((self.within(x).sum(axis=1) >= min(self.n, 2)).any())
 
     def finish(self, axis: "Axes", row: int, column: int) -> None:
         """Ranges, truths, the prior's edges, names and numbers."""
@@ -302,9 +330,9 @@ def _legend(figure: Figure, corner: Corner, points: bool) -> None:
     if np.isfinite(corner.truths).any():
         entries.append(Line2D([], [], color=ORANGE, lw=1.2, label="truth"))
     marks: dict[str, Any] = {"ls": "", "ms": 4}
-    if points and not np.isfinite(result.observations.log_likelihood).all():
+    if points and corner.shows(corner.zero):
         entries.append(Line2D([], [], marker="x", color=GREY, label="zero likelihood", **marks))
-    if points and result.failures:
+    if points and corner.shows(corner.failed):
         entries.append(Line2D([], [], marker="+", color=PURPLE, label="failed call", **marks))
     width, height = figure.get_size_inches()
     right, top = 1.0 - 0.1 / width, 1.0 - 0.1 / height
