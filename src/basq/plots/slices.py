@@ -99,6 +99,7 @@ def _draw(axis: "Axes", result: "Result", i: int, centre: FloatArray, samples: F
     axis.axvline(centre[i], color=GREY, lw=0.8, ls=":")
     axis.set_xlim(*shown)
     axis.set_ylim(floor, ceiling)
+    axis.ticklabel_format(axis="y", style="plain", useOffset=False)
     hatch_outside(axis.axvspan, bounds, np.array(shown))
     unit = Unit.of(*shown)
     unit.apply(axis.xaxis, shown)

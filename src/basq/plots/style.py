@@ -63,7 +63,8 @@ class Unit:
             step = 10.0 ** np.ceil(np.log10(span))
             offset, size = float(step * np.round(0.5 * (low + high) / step)), span
         exponent = int(np.floor(np.log10(size))) if size > 0.0 else 0
-        return cls(exponent if not -3 < exponent < 4 else 0, offset)
+        short = -3 < exponent < (7 if span < 0.01 * size else 4)  # with many digits a power of ten shortens nothing
+        return cls(0 if short else exponent, offset)
 
     def label(self, name: str) -> str:
         """The name of an axis with its unit."""
@@ -92,7 +93,7 @@ class Unit:
 def estimate(low: float, middle: float, high: float, exponent: int | None = None) -> str:
     """A median with the distances to two quantiles, two digits of the smaller one, as mathematical text.
 
-    It is written with this power of ten; by default with its own, if it has many digits.
+    It is written with this power of ten if that is not longer; by default with its own, if it has many digits.
     """
     up, down = high - middle, middle - low
     least = min(d for d in (up, down, max(up, down)) if d > 0.0) if max(up, down) > 0.0 else abs(middle) or 1.0
@@ -100,12 +101,20 @@ def estimate(low: float, middle: float, high: float, exponent: int | None = None
         size = max(abs(middle), up, down)
         exponent = int(np.floor(np.log10(size))) if size > 0.0 else 0
         exponent = exponent if not -3 < exponent < 5 else 0
-    digits = max(1 - int(np.floor(np.log10(least / 10.0**exponent) + 1e-9)), 0)
-    if digits > 9:  # as good as known
+    values = (middle, up, down)
+    if exponent > 0 and len("".join(_written(values, least, 0))) < len("".join(_written(values, least, exponent))):
+        exponent = 0
+    number, plus, minus = _written(values, least, exponent)
+    if len(plus.partition(".")[2]) > 9:  # as good as known
         return f"{middle:.10g}".replace("-", "−")
-    number, plus, minus = (f"{round(v / 10.0**exponent, digits) + 0.0:.{digits}f}" for v in (middle, up, down))
     factor = rf"\times10^{{{exponent}}}" if exponent else ""
     return rf"${number}^{{+{plus}}}_{{-{minus}}}{factor}$"
+
+
+def _written(values: Sequence[float], least: float, exponent: int) -> list[str]:
+    """Numbers as multiples of a power of ten, to two digits of the least of their distances."""
+    digits = max(1 - int(np.floor(np.log10(least / 10.0**exponent) + 1e-9)), 0)
+    return [f"{round(v / 10.0**exponent, digits) + 0.0:.{digits}f}" for v in values]
 
 
 def chosen(result: "Result", names: str | Sequence[str] | None) -> list[int]:
