@@ -78,7 +78,7 @@ def draw_depth(axis, x, y, values, best):
     """Contours of a log-likelihood, relative to the best."""
     levels = np.array([-64.0, -32.0, -16.0, -8.0, -4.0, -2.0, -1.0, 1e9])
     depth = (values - best).reshape(len(y), len(x))
-    axis.contourf(x, y, depth, levels=levels, cmap="Blues", norm="symlog", vmin=-64, vmax=2)
+    return axis.contourf(x, y, depth, levels=levels, cmap="Blues", norm="symlog", vmin=-64, vmax=2)
 
 
 def surrogate():
@@ -99,7 +99,10 @@ def surrogate():
             axis.plot(*new.x.T, "o", mfc="none", color=ORANGE, ms=6)
             title += f"; next {len(new)} circled"
         axis.set_title(title, fontsize=10)
-    draw_depth(axes.flat[3], x, y, truth, truth.max())
+    drawn = draw_depth(axes.flat[3], x, y, truth, truth.max())
+    scale = figure.colorbar(drawn, ax=axes, shrink=0.6, spacing="uniform", ticks=[-64, -32, -16, -8, -4, -2, -1])
+    scale.set_label("log-likelihood, nats relative to its maximum")
+    scale.ax.yaxis.set_major_formatter(lambda value, _: f"{value:g}".replace("-", "−"))
     axes.flat[3].set_title("the true log-likelihood", fontsize=10)
     for axis in axes[-1]:
         axis.set_xlabel(result.names[0])

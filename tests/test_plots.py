@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 from scipy import stats
 
@@ -148,6 +149,27 @@ def test_points_are_coloured_by_batch_and_failures_marked(units):
     assert len(units.plot_corner(points=False).axes) == 6
 
 
+def test_the_legend_names_only_marks_that_are_drawn(units):
+    far = Failure(0, np.array([4.9e-14, 298.25, 40.0]), "no", None, 1)
+    seen = replace(units.observations, log_likelihood=np.where(units.observations.x[:, 2] > 3.0, -np.inf, 0.0))
+    nowhere = replace(seen, x=np.where(seen.x[:, 2:] > 3.0, far.x, seen.x))
+    for observations, drawn_too in ((seen, True), (nowhere, False)):
+        figure = replace(units, observations=observations, failures=(far,)).plot_corner()
+        legend = [t.get_text() for t in figure.legends[0].get_texts()]
+        assert ("zero likelihood" in legend) == drawn_too
+        assert "failed call" not in legend
+    assert "zero likelihood" not in [t.get_text() for t in units.plot_corner(points=False).legends[0].get_texts()]
+
+
+def test_points_on_the_frame_are_whole(units):
+    for axis in units.plot_corner().axes:
+        for marks in (c for c in axis.collections if isinstance(c, PathCollection) and len(c.get_offsets())):
+            assert not marks.get_clip_on()
+            x, y = marks.get_offsets().T
+            assert axis.get_xlim()[0] <= x.min() <= x.max() <= axis.get_xlim()[1]
+            assert axis.get_ylim()[0] <= y.min() <= y.max() <= axis.get_ylim()[1]
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -218,6 +240,27 @@ def test_run_plots(name, request):
     assert low < result.log_evidence < high
 
 
+def test_bars_that_leave_the_frame_are_marked(one):
+    wide, narrow = (replace(one.history[-1], log_evidence_std=sd) for sd in (5.0, 0.01))
+    axis = replace(one, history=(wide, narrow, narrow)).plot_run().axes[0]
+    marks = [line.get_marker() for line in axis.lines if line.get_marker() in ("v", "^")]
+    assert marks == ["v", "^"]
+    assert "outside the frame" in [t.get_text() for t in axis.get_legend().get_texts()]
+
+
+def test_audits_beyond_the_frame_are_marked(units):
+    sizes = ((1e-4, 9.0), (1.0, 0.01), (1.0, 0.01), (1.0, -0.01))
+    audits = tuple(Audit(16 * i, 4, z2, 0.1, ratio, False, (1.0,) * 4) for i, (z2, ratio) in enumerate(sizes))
+    history = units.history[-1:] * len(audits)
+    _, ratio, rms = replace(units, audits=audits, history=history).plot_run().axes
+    for axis, marker, drawn_as in ((ratio, "^", "s"), (rms, "v", "D")):
+        (beyond,) = (line for line in axis.lines if line.get_marker() == marker)
+        (inside,) = (line for line in axis.lines if line.get_marker() == drawn_as)
+        assert len(beyond.get_xdata()) == 1
+        assert np.isfinite(inside.get_ydata()).sum() == 3
+    assert "below 0.1" in [t.get_text() for t in rms.get_legend().get_texts()]
+
+
 def test_audits_stand_under_their_batches_where_calls_failed():
     def sometimes(x):
         return None if x[0] > 1.0 else -0.5 * float(x @ x) / 0.1
@@ -263,7 +306,7 @@ def test_calibration_of_many_batches_keeps_the_last_apart(units):
     audits = tuple(Audit(16 * i, 12, 1.0, 0.1, 0.0, i == 1, tuple(rng.standard_normal(12))) for i in range(2, 9))
     many = replace(units, audits=audits)
     words = [t.get_text() for t in many.plot_calibration().legends[0].get_texts()]
-    assert any(w.startswith("last 3 batches: 36 points") for w in words)
+    assert any(w.startswith("last 3 batches: 36 points") and w.endswith("(accepted up to 2.4)") for w in words)
     assert any(w.startswith("earlier batches: 48 points") for w in words)
 
 
@@ -283,11 +326,23 @@ def test_slices_show_the_likelihood(one):
     np.testing.assert_allclose(y[inside], -0.5 * (t[inside] / 0.5) ** 2, atol=0.05)
 
 
+def test_slices_of_large_numbers_are_written_in_full(one):
+    moved = replace(one, observations=one.observations.since(len(one.observations)), surrogate=Unsure(-40_000.0))
+    figure = moved.plot_slices(through="mean")
+    drawn(figure)
+    (axis,) = figure.axes
+    assert axis.yaxis.get_offset_text().get_text() == ""
+    assert all(t.get_text().startswith("−") and len(t.get_text()) >= 6 for t in tick_labels(axis.yaxis))
+
+
 class Unsure:
     """A surrogate to which a parameter makes no difference, as far as it knows."""
 
+    def __init__(self, level=0.0):
+        self.level = level
+
     def band(self, u):
-        return np.stack([np.full(len(u), level) for level in (-3.0, 0.0, 3.0)])
+        return self.level + np.stack([np.full(len(u), level) for level in (-3.0, 0.0, 3.0)])
 
 
 def test_the_band_of_a_parameter_without_influence_has_edges(one):
@@ -329,7 +384,15 @@ def test_time(units):
 
 
 @pytest.mark.parametrize(
-    ("seconds", "text"), [(0.012, "12 ms"), (3.44, "3.4 s"), (310.0, "5 min 10 s"), (12_000.0, "3 h 20 min")]
+    ("seconds", "text"),
+    [
+        (0.0, "0 ms"),
+        (2e-4, "< 1 ms"),
+        (0.012, "12 ms"),
+        (3.44, "3.4 s"),
+        (310.0, "5 min 10 s"),
+        (12_000.0, "3 h 20 min"),
+    ],
 )
 def test_durations(seconds, text):
     assert duration(seconds) == text
@@ -342,6 +405,7 @@ def test_durations(seconds, text):
         ((3e-14, 4e-14), 3.5e-14, "3.5"),
         ((-2e6, 1e6), -1e6, "−1"),
         ((5.0, 5.00001), 5.0, "0"),
+        ((12345.0, 12347.0), 12345.5, "12345.5"),
     ],
 )
 def test_units(shown, value, text):
@@ -359,6 +423,18 @@ def test_units(shown, value, text):
 )
 def test_estimates(quantiles, text):
     assert estimate(*quantiles) == text
+
+
+@pytest.mark.parametrize(
+    ("quantiles", "exponent", "text"),
+    [
+        ((12345.63, 12345.87, 12346.11), 4, "$12345.87^{+0.24}_{-0.24}$"),
+        ((9e3, 1.2e4, 1.5e4), 4, r"$1.20^{+0.30}_{-0.30}\times10^{4}$"),
+        ((1.1e-4, 1.2e-4, 1.3e-4), -4, r"$1.20^{+0.10}_{-0.10}\times10^{-4}$"),
+    ],
+)
+def test_an_exponent_has_to_shorten_the_number(quantiles, exponent, text):
+    assert estimate(*quantiles, exponent) == text
 
 
 def test_names():

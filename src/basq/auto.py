@@ -7,7 +7,7 @@ import numpy as np
 
 from basq.batches import cell_batch, share_of
 from basq.cells import Cell, Total, allocate, first_plan, labels, plan_cells
-from basq.diagnostics import Audit, audit, calibration
+from basq.diagnostics import AGREES, Audit, audit, calibration
 from basq.errors import InputError, counted
 from basq.gaussians import Measure
 from basq.method import Batch, Posterior
@@ -190,7 +190,7 @@ class AutoFit:
         if not self.audits:
             return [*out, "no batch has tested the surrogate yet"]
         last, factor = self.audits[-1], calibration(self.audits)
-        if not factor <= 6.0 or (last.n_inside and not last.z2 <= 8.0):
+        if not factor <= AGREES or (last.n_inside and not last.z2 <= 8.0):
             out.append(f"the last batches were {np.sqrt(factor):.1f} sd off their prediction")
         if last.n_inside and not last.rms <= 1.5:
             out.append(f"the last batch was {last.rms:.1f} nats off its prediction")

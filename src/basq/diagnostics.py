@@ -20,6 +20,8 @@ FLOOR = 0.01
 """Nats: residuals below this are as good as none, whatever the process claims."""
 SURPRISE = 3.0
 """Nats above its prediction that make a point of the posterior a surprise."""
+AGREES = 6.0
+"""Mean square standardised residual up to which the last batches agree with their prediction."""
 MEMORY, FORGETTING = 3, 0.7
 """Batches that the calibration looks back on, and the weight of each against the one after it."""
 

@@ -7,9 +7,10 @@ import numpy as np
 from matplotlib.figure import Figure
 from scipy import stats
 
-from basq.diagnostics import MEMORY, Audit
+from basq.diagnostics import AGREES, MEMORY, Audit
 from basq.errors import InputError
 from basq.plots.style import BLACK, BLUE, GREY, ORANGE, new_figure
+from basq.types import BoolArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 CAP = 5.0
 """Standardised residuals beyond this are drawn at it, as they are counted."""
 LEAST = 0.1
-"""Root mean square residuals below this are drawn at it."""
+"""Root mean square residuals below this are only pointed at."""
 
 
 def plot_calibration(result: "Result") -> Figure:
@@ -42,6 +43,8 @@ def plot_calibration(result: "Result") -> Figure:
     for z, colour, name in parts:
         if len(z):
             label = f"{name}: {len(z)} points, rms {np.sqrt(np.mean(z**2)):.2f}"
+            if colour == BLUE:
+                label += f" (accepted up to {np.sqrt(AGREES):.1f})"
             left.hist(z, bins=np.linspace(-CAP, CAP, 26).tolist(), density=True, histtype="stepfilled", alpha=0.5,
                       color=colour, label=label)  # fmt: skip
             level = (np.arange(len(z)) + 0.5) / len(z)
@@ -70,10 +73,12 @@ def draw_ratios(axis: "Axes", audits: Sequence[tuple[int, Audit]]) -> None:
     calls, ratio = [n for n, _ in tested], np.array([a.log_ratio for _, a in tested])
     limit = max(3.0 * float(np.abs(ratio[len(ratio) // 2 :]).max()), 0.1)
     axis.axhline(0.0, color=BLACK, lw=0.8)
-    axis.plot(calls, np.clip(ratio, -limit, limit), "s", color=BLUE, ms=4)
+    axis.plot(calls, np.where(np.abs(ratio) > limit, np.nan, ratio), "s", color=BLUE, ms=4)
+    for sign, marker in ((-1.0, "v"), (1.0, "^")):  # pointing at what lies further out
+        _mark_beyond(axis, calls, sign * ratio > limit, sign * limit, marker)
     _mark_surprises(axis, audits)
     axis.set_ylim(-1.15 * limit, 1.15 * limit)
-    axis.set_ylabel("log mean\ntrue / predicted", fontsize=8.5)
+    axis.set_ylabel("true / predicted L\n(log of the mean)", fontsize=8.5)
 
 
 def draw_rms(axis: "Axes", audits: Sequence[tuple[int, Audit]]) -> None:
@@ -83,13 +88,24 @@ def draw_rms(axis: "Axes", audits: Sequence[tuple[int, Audit]]) -> None:
     low, high = (np.sqrt(stats.chi2.ppf(q, n) / n) for q in (0.025, 0.975))
     axis.vlines(calls, low, high, color="#cfcfcf", lw=5, label="95 % if calibrated")
     axis.axhline(1.0, color=BLACK, lw=0.8)
-    axis.plot(calls, np.maximum(np.sqrt([a.z2 for _, a in tested]), 1.1 * LEAST), "D", color=BLUE, ms=4)
+    rms = np.sqrt([a.z2 for _, a in tested])
+    axis.plot(calls, np.where(rms < LEAST, np.nan, rms), "D", color=BLUE, ms=4)
+    _mark_beyond(axis, calls, rms < LEAST, 1.25 * LEAST, "v", label=f"below {LEAST}")
     axis.set_yscale("log")
     axis.set_ylim(LEAST, 1.15 * CAP)
     axis.set_yticks([0.1, 0.3, 1.0, 3.0], ["0.1", "0.3", "1", "3"])
     axis.minorticks_off()
     axis.set_ylabel("rms z", fontsize=8.5)
-    axis.legend(frameon=False, fontsize=7.5, loc="lower left", borderaxespad=0.2)
+    axis.legend(frameon=False, fontsize=7.5, loc="lower left", borderaxespad=0.2, ncols=2)
+
+
+def _mark_beyond(
+    axis: "Axes", calls: Sequence[int], beyond: BoolArray, edge: float, marker: str, label: str | None = None
+) -> None:
+    """Point from the edge of the frame at values that lie beyond it."""
+    if beyond.any():
+        at = np.array(calls)[beyond]
+        axis.plot(at, np.full(len(at), edge), marker, color=BLUE, mfc="none", ms=5, label=label)
 
 
 def _mark_surprises(axis: "Axes", audits: Sequence[tuple[int, Audit]]) -> None:

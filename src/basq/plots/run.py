@@ -58,7 +58,7 @@ def _draw_evidence(axis: "Axes", result: "Result", truth: float | None) -> None:
     error = 2.0 * np.array([r.log_evidence_std for r in known])
     axis.errorbar(calls, value, yerr=error, fmt="o-", ms=4, color=BLUE, lw=1, capsize=3, label="log Z ± 2 sd")
     low, high = _frame(value, error, truth)
-    _mark_outside(axis, calls, value, (low, high))
+    _mark_outside(axis, calls, (value - error, value + error), (low, high))
     if truth is not None:
         axis.axhline(truth, color=ORANGE, lw=1.2, label="truth")
     if result.converged:
@@ -80,10 +80,12 @@ def _frame(value: FloatArray, error: FloatArray, truth: float | None) -> tuple[f
     return low - margin, high + margin
 
 
-def _mark_outside(axis: "Axes", calls: FloatArray, value: FloatArray, frame: tuple[float, float]) -> None:
-    """Point at the values that lie outside the frame."""
+def _mark_outside(
+    axis: "Axes", calls: FloatArray, bars: tuple[FloatArray, FloatArray], frame: tuple[float, float]
+) -> None:
+    """Point at the bars that reach outside the frame."""
     label: str | None = "outside the frame"
-    for outside, edge, marker in ((value < frame[0], 0.03, "v"), (value > frame[1], 0.97, "^")):
+    for outside, edge, marker in ((bars[0] < frame[0], 0.03, "v"), (bars[1] > frame[1], 0.97, "^")):
         if outside.any():
             axis.plot(
                 calls[outside], np.full(int(outside.sum()), edge), marker, transform=axis.get_xaxis_transform(),
@@ -107,7 +109,7 @@ def plot_time(result: "Result") -> Figure:
     for stage, (label, colour) in STAGES.items():
         height = seconds[stage] / unit
         spent = float(seconds[stage].sum())
-        text = f"{label}: {duration(spent)} ({spent / total:.1%})"
+        text = f"{label}: {duration(spent)} ({_percent(spent / total)})"
         axis.bar(batch, height, bottom=below, color=colour, width=0.8, label=text)
         below = below + height
     axis.set_xlabel("batch")
@@ -118,8 +120,18 @@ def plot_time(result: "Result") -> Figure:
     return figure
 
 
+def _percent(share: float) -> str:
+    """A share in words: 0.4 %, 57 %; nothing that was is called 0."""
+    percent = 100.0 * share
+    if 0.0 < percent < 0.1:
+        return "< 0.1 %"
+    return f"{percent:.1f} %" if 0.0 < percent < 1.0 else f"{percent:.0f} %"
+
+
 def duration(seconds: float) -> str:
-    """A time in words: 12 ms, 3.4 s, 5 min 10 s, 3 h 20 min."""
+    """A time in words: < 1 ms, 12 ms, 3.4 s, 5 min 10 s, 3 h 20 min."""
+    if 0.0 < seconds < 0.001:
+        return "< 1 ms"
     if seconds < 1.0:
         return f"{1000.0 * seconds:.0f} ms"
     if seconds < 100.0:
