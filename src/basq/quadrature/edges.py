@@ -21,6 +21,8 @@ LOG_HARD = float(np.log(0.01))
 """Least density of a prior at a hard edge, relative to that at its median."""
 TAIL = 0.005
 """Mass next to an edge within which a surrogate is not trusted: its points do not reach the edge."""
+UNEVEN = 1.25
+"""Most mass that such a stretch would have at the density of its inner end, relative to what it has."""
 
 
 def up_to_edges(prior: Prior, i: int, posterior: SampledPosterior) -> GridDensity | None:
@@ -59,7 +61,7 @@ def hold_at_edges(prior: Prior, i: int, density: GridDensity) -> GridDensity | N
     held = False
     for sign, hard, end in zip((1.0, -1.0), _hard_edges(prior, i), density.ppf([TAIL, 1.0 - TAIL]), strict=True):
         level = float((density.log_pdf([end]) - log_phi(np.array([end])))[0])
-        if hard and level + special.log_ndtr(sign * end) < np.log(2.0 * TAIL):
+        if hard and level + special.log_ndtr(sign * end) < np.log(UNEVEN * TAIL):
             log_ratio[sign * (u - end) < 0.0] = level
             held = True
     return _in_parameter(prior, i, u, log_ratio) if held else None
