@@ -88,7 +88,7 @@ class StudentMixture:
     def log_pdf(self, u: FloatArray) -> FloatArray:
         """Log-density at the rows of u: (n,)."""
         d = u.shape[1]
-        z = np.linalg.solve(self.roots, u.T - self.means[:, :, None])  # all components at once: (k, d, n)
+        z = np.linalg.inv(self.roots) @ (u.T - self.means[:, :, None])  # all components at once: (k, d, n)
         terms = np.einsum("kdn,kdn->kn", z, z)
         terms /= FREEDOM
         terms += 1.0
