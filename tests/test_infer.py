@@ -133,7 +133,7 @@ def test_multivariate_normal_prior():
 
 @pytest.mark.parametrize("batch_size", [1, 8, 100])
 def test_batch_sizes(batch_size):
-    calls = 24 if batch_size == 1 else 150
+    calls = 40 if batch_size == 1 else 150
     result = infer(gauss, BOX, batch_size=batch_size, max_evals=calls)
     assert result.n_evals == calls
     # the initial design has at least 2 (d + 1) points, whatever the batch
