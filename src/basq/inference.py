@@ -185,9 +185,8 @@ def staffed(
 def keep(error: BaseException, sampler: Sampler) -> None:
     """Hang everything that was paid for on an error that leaves the run."""
     observations = error.observations = sampler.observations()  # type: ignore[attr-defined]  # whatever error it is
-    if not len(observations):
-        return
-    what = counted(len(observations), "evaluation is", "evaluations are")
-    error.add_note(f"{what} in this error's attribute `observations`.")
+    if len(observations):
+        what = counted(len(observations), "evaluation is", "evaluations are")
+        error.add_note(f"{what} in this error's attribute `observations`.")
     if sampler.store.path is not None:
-        error.add_note(f"And in {sampler.store.path}: the same command goes on from there.")
+        error.add_note(f"The run is in {sampler.store.path}: the same command goes on from there.")
