@@ -87,6 +87,20 @@ def solve_lower(factor: FloatArray, b: FloatArray) -> FloatArray:
     return out
 
 
+def inverse_lower(factor: FloatArray) -> FloatArray:
+    """Return ``L⁻¹`` for a lower-triangular ``L``, in Fortran order."""
+    out, info = linalg.lapack.dtrtri(factor, lower=1)
+    if info != 0:
+        raise FitError("Inverse of a singular triangular matrix.")
+    return out
+
+
+def product_lower(lower: FloatArray, b: FloatArray) -> FloatArray:
+    """Return ``A b`` for a lower-triangular ``A`` and a matrix b (n, m), in half the time of a full product."""
+    out: FloatArray = linalg.blas.dtrmm(1.0, lower, b, lower=1)
+    return out
+
+
 def cho_solve(factor: FloatArray, b: FloatArray) -> FloatArray:
     """Return ``(L Lᵀ)⁻¹ b`` for a lower-triangular ``L``."""
     out, _ = linalg.lapack.dpotrs(factor, b, lower=1)

@@ -108,6 +108,7 @@ class Run:
             fitted = self.method.fit(observations, self.prior, state.fitted if state else None, rng)
             middle = time.perf_counter()
             evidence = fitted.log_evidence, fitted.log_evidence_std
+            verdict = self.stopping.judge(fitted, n_calls, trouble)
         times = {"fit": middle - start, "integrate": time.perf_counter() - middle}
         record = Record(n_calls, *evidence, times | seconds, info)
-        return State(observations, fitted, self.stopping.judge(fitted, n_calls, trouble), (*history, record))
+        return State(observations, fitted, verdict, (*history, record))

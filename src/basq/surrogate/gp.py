@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from basq.gaussians import LOG_2PI
-from basq.linalg import cho_inverse, cho_solve, cholesky, row_blocks, solve_lower
+from basq.linalg import cho_inverse, cho_solve, cholesky, inverse_lower, product_lower, row_blocks, solve_lower
 from basq.surrogate.kernels import Kernel
 from basq.surrogate.search import Optimum
 from basq.types import FloatArray, IntArray
@@ -40,20 +40,20 @@ class Prediction:
     cross : (n, m) array
         K(X, x).
     prior_var : (m,) array
-    factor : (n, n) array
-        L, the process's Cholesky factor.
+    inverse_factor : (n, n) array
+        L⁻¹, of the process's Cholesky factor.
     """
 
     x: FloatArray
     mean: FloatArray
     cross: FloatArray
     prior_var: FloatArray
-    factor: FloatArray
+    inverse_factor: FloatArray
 
     @cached_property
     def half(self) -> FloatArray:
         """L⁻¹ K(X, x), (n, m); covariances between two predictions are K − halfᵀ half′."""
-        return solve_lower(self.factor, self.cross)
+        return product_lower(self.inverse_factor, self.cross)
 
     @cached_property
     def var(self) -> FloatArray:
@@ -62,7 +62,8 @@ class Prediction:
 
     def __getitem__(self, index: IntArray | slice) -> "Prediction":
         """Restrict to some of the points."""
-        part = Prediction(self.x[index], self.mean[index], self.cross[:, index], self.prior_var[index], self.factor)
+        cross = self.cross[:, index]
+        part = Prediction(self.x[index], self.mean[index], cross, self.prior_var[index], self.inverse_factor)
         if "half" in self.__dict__:  # not to be solved for again
             part.__dict__["half"] = self.half[:, index]
         return part
@@ -125,6 +126,11 @@ class GP:
         return self.kernel.against(self.x)
 
     @cached_property
+    def _inverse_factor(self) -> FloatArray:
+        """L⁻¹: products with it take half the time of solves with L, and lose no digits."""
+        return inverse_lower(self.factor)
+
+    @cached_property
     def precision(self) -> FloatArray:
         """Ω = (K + noise)⁻¹, (n, n). For weights and traces; variances go through the factor."""
         return cho_inverse(self.factor)
@@ -142,7 +148,7 @@ class GP:
     def predict(self, x: FloatArray) -> Prediction:
         """Posterior mean and variance at the rows of x."""
         cross, prior_var = self._against(x)
-        return Prediction(x, self.mean + self.weights @ cross, cross, prior_var, self.factor)
+        return Prediction(x, self.mean + self.weights @ cross, cross, prior_var, self._inverse_factor)
 
     def var(self, p: Prediction) -> FloatArray:
         """Posterior variance at the points of a prediction: (m,)."""
