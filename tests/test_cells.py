@@ -200,7 +200,7 @@ def test_two_modes_get_a_cell_each_and_their_evidence_adds_up():
     u = np.concatenate([1.5 + 0.3 * rng.normal(size=(25, 2)), -1.5 + 0.5 * rng.normal(size=(25, 2))])
     data = observe(u, two_modes(u))
     gates = Reference(np.full(2, 1.5), 0.2 * np.eye(2)), Reference(np.full(2, -1.5), 0.4 * np.eye(2))
-    plans = [Plan(g, g, None, None, True) for g in gates]
+    plans = [Plan(g, (g,), None, None, True) for g in gates]
     cells = [Cell.learn(plans, k, data, MEASURE, rng) for k in range(2)]
     total = Total.of(cells)
     truth = sum(

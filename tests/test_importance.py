@@ -52,7 +52,7 @@ class Rash(LogModel):
 
 
 def test_further_draws_where_nothing_is_known_do_not_rule(model):
-    rash = Rash(model.gp, model.reference, model.scale, model.feasible)
+    rash = Rash(model.gp, model.reference, model.scale, model.feasible, model.in_play)
     points = temper(model, PRIOR, 1000, np.random.default_rng(1)).u
     reference = estimate(model, PRIOR, points, 100_000, np.random.default_rng(2))
     for seed in range(10):

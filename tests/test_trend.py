@@ -32,9 +32,10 @@ class TestTrendKernel:
             for j, y in enumerate(b):
                 r2 = (((x - y) / kernel.lengthscale) ** 2).sum()
                 want = kernel.variance / (1 + 0.5 * r2) + s0 + s1 * (x @ y) + s2 * (x @ y) ** 2
-                for axis in kernel.axes:
-                    left = np.exp(-0.5 * (np.arcsinh(axis @ x) - KNOTS) ** 2)
-                    right = np.exp(-0.5 * (np.arcsinh(axis @ y) - KNOTS) ** 2)
+                variables = [(np.arcsinh(axis @ x), np.arcsinh(axis @ y)) for axis in kernel.axes]
+                distances = [(np.log(np.sqrt(1 + x @ x)), np.log(np.sqrt(1 + y @ y)))] if k else []
+                for p, q in variables + distances:
+                    left, right = (np.exp(-0.5 * (v - KNOTS) ** 2) for v in (p, q))
                     want += kernel.additive * left @ np.linalg.solve(knots, right)
                 assert kernel(a, b)[i, j] == pytest.approx(want, rel=1e-9)
 
@@ -86,5 +87,5 @@ def test_summed_bumps():
 
 def test_no_points_have_no_features():
     kernel = TrendKernel.start(np.eye(3))
-    assert kernel.features(np.empty((0, 3))).shape == (0, 33)
+    assert kernel.features(np.empty((0, 3))).shape == (0, 44)
     assert kernel(np.empty((0, 3)), np.zeros((2, 3))).shape == (0, 2)

@@ -281,12 +281,13 @@ class Auto:
         measure: Measure = prior.measure
         log_posterior = observations.log_values + measure.log_pdf(observations.u)
         last = None if isinstance(previous, Blind) else previous
+        kinds = (None, prior.flat) if prior.flat.any() else (None,)
         news = News.first() if last is None else News.of(last, observations, log_posterior)
         if last is None:
             plans = first_plan(prior.n_dim)
         else:
-            plans = plan_cells(last.cells, observations, news.seed, rescue=news.audits[-1].z2 > 6.0)
-        cells = tuple(Cell.learn(plans, k, observations, measure, rng) for k in range(len(plans)))
+            plans = plan_cells(last.cells, observations, news.seed, rescue=news.audits[-1].z2 > 6.0, kinds=kinds)
+        cells = tuple(Cell.learn(plans, k, observations, measure, rng, kinds) for k in range(len(plans)))
         total = Total.of(cells)
         trail = last.trail if last else ()
         return AutoFit(

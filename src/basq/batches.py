@@ -13,6 +13,10 @@ BROAD = 0.3
 """Share of the selection measure that is broadened beyond the posterior."""
 TAIL = 0.3
 """Share of the points that go to the tails."""
+SUMMIT = 0.1
+"""Share of the points that may go to the summit, and no more than one."""
+SEEN = 0.5
+"""Standard deviations of the samples within which a summit counts as seen."""
 OPTIMISM = 1.5
 """Standard deviations above its mean at which the density of a tail is judged."""
 
@@ -27,11 +31,32 @@ def cell_batch(cell: Cell, n: int, n_cells: int, rng: np.random.Generator) -> Fl
     d = cell.model.n_dim
     if n_cells > 1 and cell.n_inside < d + 3:
         return cell.gate.mean + 2.0 * rng.standard_normal((n, d)) @ cell.gate.root.T
+    top = summit(cell, rng) if share_of(n, SUMMIT, rng) else np.empty((0, d))
+    cell, n = cell.expecting(top), n - len(top)
     if cell.model.feasible is not None and n >= 3:
-        return edge_batch(cell, n, rng)
+        return np.concatenate([top, edge_batch(cell, n, rng)])
     n_tail = share_of(n, TAIL, rng)
     points = integrate_batch(cell, *selection_measure(cell, rng), n - n_tail, rng)
-    return np.concatenate([points, tail_batch(cell.expecting(points), n_tail)])
+    return np.concatenate([top, points, tail_batch(cell.expecting(points), n_tail)])
+
+
+def summit(cell: Cell, rng: np.random.Generator, n_steps: int = 6) -> FloatArray:
+    """Return where the surrogate is highest, unless something was seen close to it: (1, d) or (0, d).
+
+    In many dimensions samples hardly ever lie near the top of a density: if it is far higher than the surrogate
+    believes, as a heavy-tailed one is, they would not show it.
+    """
+    u, model, beta = cell.population.u, cell.model, cell.population.beta
+    cloud = u
+    for _ in range(n_steps):
+        levels = beta * model.mean(cloud) + cell.measure.log_pdf(cloud)
+        best = cloud[np.argsort(-levels, kind="stable")[:20]]
+        about = Reference.of(best)
+        cloud = np.concatenate([best, about.mean + rng.standard_normal((100, u.shape[1])) @ about.root.T])
+    whiten = model.reference.whiten
+    own = Reference.of(whiten(u))
+    distance2 = square_distances(own.whiten(whiten(best[:1])), own.whiten(model.gp.x)).min()
+    return best[:1] if distance2 > SEEN**2 else best[:0]
 
 
 def edge_batch(cell: Cell, n: int, rng: np.random.Generator) -> FloatArray:
@@ -124,4 +149,7 @@ def selection_measure(cell: Cell, rng: np.random.Generator, n_broad: int = 1000)
     weights = np.concatenate([np.full(len(inner), (1.0 - BROAD) / len(inner)), broad])
     points = np.concatenate([inner, outer])
     keep = (weights > 1e-12) & ~under_way(cell, points)
+    if keep.sum() < 0.1 * n_broad:  # the samples have collapsed onto points that are known: look everywhere
+        points, weights = measure.sample(n_broad, rng), np.ones(n_broad)
+        keep = ~under_way(cell, points)
     return points[keep], weights[keep] / weights[keep].sum()

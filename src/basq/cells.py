@@ -28,6 +28,13 @@ EMPTY_BORDER = 3.0
 """Margin of log-densities that nearly all samples must keep for a population to count as separated."""
 APART = 4.0
 """Standard deviations between the centres of two separated parts."""
+COMPARED_AGAIN = 1.25
+"""Growth of the number of observations after which kinds of coordinates are compared again."""
+
+NATURAL = 10.0
+"""Nats by which standard space has to predict better than the probabilities of flat parameters."""
+
+Kinds = Sequence[BoolArray | None]
 
 
 def n_draws(n_dim: int) -> int:
@@ -87,21 +94,24 @@ class Plan:
     Attributes
     ----------
     gate : Reference
-    reference : Reference or None
-        Whitens the surrogate; None reads it off the data.
+    references : tuple of Reference
+        Ways to whiten the surrogate, of which the data choose one; none reads them off the data.
     warm : LogModel or None
         Hyperparameters to start from.
     population : Population or None
         Posterior samples of the last model, where this cell had one.
     rescue : bool
         Also try other hyperparameters.
+    n_compared : int
+        Observations when the ways to whiten were last compared.
     """
 
     gate: Reference
-    reference: Reference | None
+    references: tuple[Reference, ...]
     warm: LogModel | None
     population: Population | None
     rescue: bool
+    n_compared: int = 0
 
 
 @dataclass(frozen=True)
@@ -118,6 +128,8 @@ class Cell:
     estimate : Estimate
     n_inside : int
         Observations inside.
+    n_compared : int
+        As many there were when ways to whiten the surrogate were last compared.
     """
 
     gate: Reference
@@ -126,6 +138,7 @@ class Cell:
     population: Population
     estimate: Estimate
     n_inside: int
+    n_compared: int
 
     @property
     def resolved(self) -> bool:
@@ -163,7 +176,13 @@ class Cell:
 
     @classmethod
     def learn(
-        cls, plans: Sequence[Plan], k: int, observations: Observations, measure: Measure, rng: np.random.Generator
+        cls,
+        plans: Sequence[Plan],
+        k: int,
+        observations: Observations,
+        measure: Measure,
+        rng: np.random.Generator,
+        kinds: Kinds = (None,),
     ) -> "Cell":
         """Model, sample and integrate the k-th planned cell."""
         plan, gates = plans[k], tuple(p.gate for p in plans)
@@ -172,21 +191,28 @@ class Cell:
             own = observations.where(labels(gates, observations.u) == k)
             measure = CellMeasure(measure, gates, k, own.u)
         log_measure = measure.log_pdf(own.u)
-        reference = plan.reference or Reference.first(own.u, own.log_values + log_measure)
-        model = LogModel.fit(own, log_measure, reference, plan.warm, rescue=plan.rescue)
+        references = plan.references or [Reference.first(own.u, own.log_values + log_measure, kind) for kind in kinds]
+        models = [LogModel.fit(own, log_measure, r, plan.warm, rescue=plan.rescue) for r in references]
+        model = models[0] if len(models) == 1 else max(models, key=lambda m: m.held_out + NATURAL * (m is models[-1]))
         population = temper(model, measure, N_PARTICLES, rng)
         error = MONTE_CARLO if population.beta >= 1.0 else np.inf
         found = estimate(model, measure, population.u, n_draws(model.n_dim), rng, error=error, most=MAX_DRAWS)
-        return cls(plan.gate, measure, model, population, found, len(own))
+        n_compared = len(own) if len(models) > 1 else plan.n_compared
+        return cls(plan.gate, measure, model, population, found, len(own), n_compared)
 
 
 def first_plan(n_dim: int) -> list[Plan]:
     """One cell, before anything is known."""
-    return [Plan(Reference(np.zeros(n_dim), np.eye(n_dim)), None, None, None, False)]
+    return [Plan(Reference(np.zeros(n_dim), np.eye(n_dim)), (), None, None, False)]
 
 
 def plan_cells(
-    cells: Sequence[Cell], observations: Observations, seed: FloatArray | None, *, rescue: bool
+    cells: Sequence[Cell],
+    observations: Observations,
+    seed: FloatArray | None,
+    *,
+    rescue: bool,
+    kinds: Kinds = (None,),
 ) -> list[Plan]:
     """Let cells follow their populations, split, start and merge.
 
@@ -198,27 +224,32 @@ def plan_cells(
         A point behind a proven valley: starts a cell.
     rescue : bool
         The last batch was badly predicted.
+    kinds : sequence of (d,) bool array or None
+        Kinds of coordinates that the data choose from (see ``Reference.flat``).
     """
     plans: list[Plan] = []
     for cell in cells:
         parts = split(cell.population.u) if cell.resolved and len(cells) < MAX_CELLS else None
         if parts:
-            plans += [Plan(part, part, cell.model, None, True) for part in parts]
+            plans += [Plan(part, part.in_all(kinds), cell.model, None, True) for part in parts]
         else:
-            plans.append(_continued(cell, alone=len(cells) == 1, rescue=rescue))
+            plans.append(_continued(cell, kinds, alone=len(cells) == 1, rescue=rescue))
     if seed is not None and len(plans) < MAX_CELLS:
         parent = plans[int(labels([p.gate for p in plans], seed[None])[0])]
         gate = Reference(seed, parent.gate.root)
-        plans.append(Plan(gate, gate, parent.warm, None, True))
+        plans.append(Plan(gate, gate.in_all(kinds), parent.warm, None, True))
     return _occupied(_merged(plans), observations)
 
 
-def _continued(cell: Cell, *, alone: bool, rescue: bool) -> Plan:
-    own = Reference.of(cell.population.u)
-    gate = own if cell.resolved else cell.gate
+def _continued(cell: Cell, kinds: Kinds, *, alone: bool, rescue: bool) -> Plan:
+    u, rescue = cell.population.u, rescue or cell.unhealthy
+    gate = Reference.of(u) if cell.resolved else cell.gate
     if cell.lost:
-        return Plan(gate, None if alone else gate, None, cell.population, True)
-    return Plan(gate, own, cell.model, cell.population, rescue or cell.unhealthy)
+        return Plan(gate, () if alone else gate.in_all(kinds), None, cell.population, True)
+    if not rescue and cell.n_inside < COMPARED_AGAIN * cell.n_compared:
+        kinds = (cell.model.reference.flat,)
+    references = tuple(Reference.of(u, kind) for kind in kinds)
+    return Plan(gate, references, cell.model, cell.population, rescue, cell.n_compared)
 
 
 def split(u: FloatArray) -> tuple[Reference, Reference] | None:

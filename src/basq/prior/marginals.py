@@ -194,6 +194,17 @@ def _interior(lo: float, hi: float) -> tuple[float, float]:
     return (inner_lo if np.isfinite(lo) else lo), (inner_hi if np.isfinite(hi) else hi)
 
 
+def is_flat(coordinate: Coordinate) -> bool:
+    """Whether a parameter, or its logarithm, is uniform: a straight line in its probability."""
+    p = np.linspace(0.01, 0.99, 15)
+    x = coordinate.from_standard(special.ndtri(p))
+    for line in [x, np.log(x)] if (x > 0.0).all() else [x]:
+        chord = line[0] + (line[-1] - line[0]) * (p - p[0]) / (p[-1] - p[0])
+        if np.abs(line - chord).max() < 1e-6 * np.ptp(line):
+            return True
+    return False
+
+
 def is_pair(spec: Any) -> bool:
     """Whether a spec is two bare numbers, (lo, hi)."""
     return isinstance(spec, list | tuple | np.ndarray) and len(spec) == 2 and all(isinstance(s, Real) for s in spec)

@@ -1,6 +1,7 @@
 """The prior: a law π over named parameters, and its map to and from standard space."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,8 @@ from basq.errors import InputError
 from basq.gaussians import GaussianMixture
 from basq.prior.density import DensityMap
 from basq.prior.maps import AffineMap, SeparableMap, StandardMap, TransformMap
-from basq.prior.marginals import Coordinate, as_marginal, is_pair
-from basq.types import FloatArray
+from basq.prior.marginals import Coordinate, as_marginal, is_flat, is_pair
+from basq.types import BoolArray, FloatArray
 
 _MultivariateNormal = type(stats.multivariate_normal([0.0]))
 
@@ -141,6 +142,12 @@ class Prior:
     def is_separable(self) -> bool:
         """Whether the map works coordinate by coordinate."""
         return self._map.coordinates is not None
+
+    @cached_property
+    def flat(self) -> BoolArray:
+        """Parameters that the prior spreads evenly, (d,): they or their logarithms are linear in Φ(u)."""
+        coordinates = self._map.coordinates
+        return np.zeros(self.n_dim, dtype=bool) if coordinates is None else np.array([is_flat(c) for c in coordinates])
 
     @property
     def affine(self) -> tuple[FloatArray, FloatArray] | None:

@@ -219,14 +219,13 @@ def _refine(
     log_mean = model.mean(further) + log_ratio
     threshold = float(logsumexp(log_terms)) + np.log(HEAVY / len(known))
     heavy, light = log_mean > threshold, (known <= threshold) & np.isfinite(known)
-    w = np.exp(known[light] - logsumexp(known[light]))
-    factor = np.exp(log_terms[light] - known[light])
-    mean_factor = float(w @ factor)
-    log_mean += np.log(mean_factor)
+    log_w, log_factor = known[light] - logsumexp(known[light]), log_terms[light] - known[light]
+    log_mean_factor = float(logsumexp(log_w + log_factor))
+    log_mean += log_mean_factor
     log_mean[heavy] = model.integrand(further[heavy]).expected + log_ratio[heavy]
     everything = np.concatenate([log_terms, log_mean])
     total = float(logsumexp(everything))
-    spread = float(np.sqrt((w * w) @ (factor - mean_factor) ** 2)) / mean_factor
+    spread = float(np.linalg.norm(np.exp(log_w + log_factor - log_mean_factor) - np.exp(log_w)))
     monte_carlo = float(np.hypot(_error(np.exp(everything - total)), spread))
     return total - float(np.log(len(everything))), monte_carlo, further[log_mean > threshold]
 

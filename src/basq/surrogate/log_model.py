@@ -11,11 +11,12 @@ import numpy as np
 from scipy.special import log_ndtr
 
 from basq.observations import Observations
+from basq.surrogate.feasibility import Feasibility
 from basq.surrogate.fit import fit
 from basq.surrogate.gp import GP, Prediction
 from basq.surrogate.reference import Reference
 from basq.surrogate.trend import TrendKernel
-from basq.types import FloatArray
+from basq.types import BoolArray, FloatArray
 
 NOISE_FLOOR = 1e-3
 """Least noise sd of a value, in scaled nats."""
@@ -31,8 +32,6 @@ UNKNOWN_NOISE = (0.1, 0.3, 1.0, 3.0)
 """First guesses of a noise that is not known, in nats; after every batch it may halve or double."""
 LEAST_UNKNOWN = 0.01
 """Where halving ends, in nats: it would not end by itself, and a noise of nothing takes as long to grow again."""
-LABEL_NOISE = 0.1
-"""Noise sd of the ±1 labels that mark zero likelihood."""
 
 
 def window(n_dim: int) -> float:
@@ -116,8 +115,10 @@ class LogModel:
         Of the scaled values, in coordinates whitened by ``reference``.
     reference : Reference
     scale : Scale
-    feasible : GP or None
-        Of labels +1 (finite) and −1 (zero likelihood); None if no zero was seen.
+    feasible : Feasibility or None
+        Where the likelihood is not zero; None if no zero was seen.
+    in_play : (n,) bool array
+        Values within the window.
     noise : float or None
         Standard deviation of the values whose noise is not known, in nats; None if there are no such values.
     """
@@ -125,7 +126,8 @@ class LogModel:
     gp: GP
     reference: Reference
     scale: Scale
-    feasible: GP | None
+    feasible: Feasibility | None
+    in_play: BoolArray
     noise: float | None = None
 
     @classmethod
@@ -158,7 +160,8 @@ class LogModel:
         gap = log_posterior.max() - log_posterior
         scale = Scale.of(values[finite], gap, z.shape[1])
         y = np.maximum(scale.factor * (values[finite] - scale.top), -1e6)
-        shaped = NOISE_FLOOR + NOISE_SLOPE * np.maximum(scale.factor * gap - window(z.shape[1]), 0.0)
+        below = scale.factor * gap - window(z.shape[1])
+        shaped, in_play = NOISE_FLOOR + NOISE_SLOPE * np.maximum(below, 0.0), below <= 0.0
         known = observations.noise[finite]
         start = TrendKernel.start(reference.axes)
         afresh = previous is None or rescue
@@ -179,18 +182,28 @@ class LogModel:
                 max_steps=FIRST_STEPS if afresh else NEXT_STEPS,
             )
 
-        labels = None if finite.all() else _fit_labels(z, finite)
+        labels = None if finite.all() else Feasibility.learn(z, finite, previous.feasible if previous else None)
         if not np.isnan(known).any():
-            return cls(learn(0.0), reference, scale, labels)
+            return cls(learn(0.0), reference, scale, labels, in_play)
         before = previous.noise if previous else None
         near = (max(0.5 * before, LEAST_UNKNOWN), before, 2.0 * before) if before else ()
         tried = {sd: learn(sd) for sd in (*near, *(UNKNOWN_NOISE if rescue or not near else ()))}
         noise = max(tried, key=lambda sd: tried[sd].log_marginal_likelihood - prior.penalty(tried[sd].kernel.theta)[0])
-        return cls(tried[noise], reference, scale, labels, noise)
+        return cls(tried[noise], reference, scale, labels, in_play, noise)
 
     @property
     def n_dim(self) -> int:
         return len(self.reference.mean)
+
+    @property
+    def held_out(self) -> float:
+        """Log-density of the values in play, each predicted from all others: what surrogates are compared by.
+
+        The marginal likelihood would judge by all values, most of which lie far below the posterior.
+        """
+        variances = 1.0 / np.diag(self.gp.precision)
+        z2 = self.gp.weights**2 * variances
+        return -0.5 * float((np.log(variances) + z2)[self.in_play].sum())
 
     @cached_property
     def ceiling(self) -> float:
@@ -259,10 +272,7 @@ class LogModel:
         return PENALTY_SLOPE * np.maximum(sd - PENALTY_FROM, 0.0) / self.scale.factor
 
     def _log_feasible(self, z: FloatArray) -> FloatArray | float:
-        if self.feasible is None:
-            return 0.0
-        p = self.feasible.predict(z)
-        return log_ndtr(p.mean / np.sqrt(p.var + LABEL_NOISE**2))
+        return 0.0 if self.feasible is None else self.feasible.log_probability(z)
 
 
 def _scaled_start(kernel: TrendKernel, z: FloatArray, y: FloatArray) -> TrendKernel:
@@ -273,11 +283,3 @@ def _scaled_start(kernel: TrendKernel, z: FloatArray, y: FloatArray) -> TrendKer
     scales = np.full(z.shape[1], np.sqrt(radius))
     trend = spread * np.exp([2.0, 1.0, 1.0]) / np.array([1.0, radius, radius**2])
     return TrendKernel(scales, spread * np.exp(-1.0), trend, spread * np.exp(-2.0), kernel.axes)
-
-
-def _fit_labels(z: FloatArray, finite: np.ndarray) -> GP:
-    """Process on +1 where the likelihood is finite and −1 where it is zero."""
-    d = z.shape[1]
-    start = TrendKernel(np.full(d, np.sqrt(d)), 1.0, np.exp([-2.0, -2.0, -7.0]), np.exp(-12.0), np.empty((0, d)))
-    labels = np.where(finite, 1.0, -1.0)
-    return fit(z, labels, start, noise=1e-8, known_noise=LABEL_NOISE**2, hyperprior=start.hyperprior(), max_steps=20)

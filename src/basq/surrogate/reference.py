@@ -1,15 +1,24 @@
-"""The reference: location and shape of the current posterior, which whitens the surrogate's coordinates."""
+"""The reference: location and shape of the current posterior, which whitens the surrogate's coordinates.
 
+Standard space bends a parameter whose prior is flat: what is Gaussian between the edges of a box is a banana there. So
+its probability Φ(u), in which the parameter is linear, takes the place of u before anything is whitened.
+"""
+
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from scipy.special import ndtr
 
 from basq.linalg import cho_inverse, cholesky, solve_lower
-from basq.types import FloatArray
+from basq.types import BoolArray, FloatArray
 
 LEAST_CURVATURE = 0.1
 """Curvature of a log-density, in units of its samples' covariance, below which a direction is not like a Gaussian."""
+
+NARROWEST = 1e-10
+"""Standard deviation below which samples have collapsed, for a prior has one of order one."""
 
 CENTRAL = 0.9
 """Share of the samples, the central ones, that a Gaussian is fitted to."""
@@ -17,29 +26,33 @@ CENTRAL = 0.9
 
 @dataclass(frozen=True)
 class Reference:
-    """A Gaussian in standard space.
+    """A Gaussian in standard space, or with the probabilities of some parameters for coordinates.
 
     Attributes
     ----------
     mean : (d,) array
     root : (d, d) array
         Lower Cholesky factor of its covariance.
+    flat : (d,) bool array or None
+        Parameters whose probability is the coordinate; none by default.
     """
 
     mean: FloatArray
     root: FloatArray
+    flat: BoolArray | None = None
 
     @classmethod
-    def of(cls, points: FloatArray) -> "Reference":
+    def of(cls, points: FloatArray, flat: BoolArray | None = None) -> "Reference":
         """Mean and covariance of points (n, d); the unit matrix where they say nothing."""
+        points = straightened(points, flat)
         n, d = points.shape
         mean = points.mean(axis=0)
         centred = points - mean
         cov = centred.T @ centred / (n - 1) if n > 1 else np.eye(d)
         # coordinates may differ in scale by many orders: factorise the correlations
-        sd = np.sqrt(np.maximum(np.diag(cov), 1e-200))
+        sd = np.maximum(np.sqrt(np.diag(cov)), NARROWEST)
         correlation = cov / np.outer(sd, sd)
-        return cls(mean, sd[:, None] * cholesky(correlation + 1e-9 * np.eye(d))[0])
+        return cls(mean, sd[:, None] * cholesky(correlation + 1e-9 * np.eye(d))[0], flat)
 
     @classmethod
     def beneath(cls, points: FloatArray, log_density: FloatArray) -> tuple["Reference", float]:
@@ -71,10 +84,19 @@ class Reference:
         return cls(own.mean + own.root @ mode, own.root @ cholesky(inverse)[0]), float(found[0] + 0.5 * slope @ mode)
 
     @classmethod
-    def first(cls, u: FloatArray, log_posterior: FloatArray) -> "Reference":
+    def first(cls, u: FloatArray, log_posterior: FloatArray, flat: BoolArray | None = None) -> "Reference":
         """Reference before any surrogate exists: the better half of the design."""
         order = np.argsort(-np.where(np.isfinite(log_posterior), log_posterior, -np.inf), kind="stable")
-        return cls.of(u[order[: max(2 * u.shape[1], len(u) // 2)]])
+        return cls.of(u[order[: max(2 * u.shape[1], len(u) // 2)]], flat)
+
+    def in_all(self, kinds: Iterable[BoolArray | None]) -> "tuple[Reference, ...]":
+        """A Gaussian in standard space as it looks, to first order, with the probabilities of some parameters."""
+        slope = np.exp(-0.5 * self.mean**2) / np.sqrt(2.0 * np.pi)
+        out = []
+        for flat in kinds:
+            scale = np.where(flat, slope, 1.0) if flat is not None else np.ones(len(slope))
+            out.append(Reference(straightened(self.mean[None], flat)[0], scale[:, None] * self.root, flat))
+        return tuple(out)
 
     @cached_property
     def _inverse_root(self) -> FloatArray:
@@ -83,9 +105,18 @@ class Reference:
 
     @property
     def axes(self) -> FloatArray:
-        """Single standard-space coordinates, to unit scale, as rows in whitened space: (d, d)."""
+        """Single coordinates, to unit scale, as rows in whitened space: (d, d)."""
         return self.root / np.linalg.norm(self.root, axis=1)[:, None]
 
     def whiten(self, u: FloatArray) -> FloatArray:
-        """Map points (n, d) to coordinates in which the reference is N(0, I)."""
-        return (u - self.mean) @ self._inverse_root.T
+        """Map points (n, d) of standard space to coordinates in which the reference is N(0, I)."""
+        return (straightened(u, self.flat) - self.mean) @ self._inverse_root.T
+
+
+def straightened(u: FloatArray, flat: BoolArray | None) -> FloatArray:
+    """Points u (n, d) with the probabilities Φ(u) of flat parameters in the place of u."""
+    if flat is None:
+        return u
+    out = u.copy()
+    out[:, flat] = ndtr(u[:, flat])
+    return out

@@ -1,9 +1,9 @@
-"""The kernel of log-likelihoods: a quadratic trend, smooth departures from it, and one-parameter bends.
+"""The kernel of log-likelihoods: a quadratic trend, smooth departures from it, and bends.
 
 A log-likelihood is near a parabola where the posterior is, so a quadratic part carries the extrapolation, which a
 stationary kernel alone would flatten to a constant (not integrable once exponentiated). A rational quadratic models
-what is left; a sum of one-dimensional functions of the single parameters catches heavy or skewed tails, for which it
-needs far fewer points than a function of all parameters would.
+what is left; a sum of one-dimensional functions, of the single parameters and of the distance from the centre, catches
+heavy or skewed tails, for which it needs far fewer points than a function of all parameters would.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,14 +18,14 @@ from basq.surrogate.kernels import Contraction, DistanceSum
 from basq.types import FloatArray
 
 KNOTS = np.linspace(-4.0, 4.0, 11)
-"""Knots of the one-dimensional functions, on the scale of asinh(standardised parameter)."""
+"""Knots of the one-dimensional functions, on the scale of asinh(standardised parameter) or log(distance)."""
 
 KNOT_ROOT = np.linalg.inv(np.linalg.cholesky(np.exp(-0.5 * (KNOTS[:, None] - KNOTS) ** 2) + 1e-6 * np.eye(11))).T
 
 
 @dataclass(frozen=True)
 class Grams:
-    """Inner products of points x (n, d) and of their one-parameter functions, both (n, n)."""
+    """Inner products of points x (n, d) and of their one-dimensional functions, both (n, n)."""
 
     x: FloatArray
     inner: FloatArray
@@ -34,7 +34,7 @@ class Grams:
 
 @dataclass(frozen=True)
 class TrendKernel:
-    """v RQ(z) + s₀ + s₁ zᵀz′ + s₂ (zᵀz′)² + a Σⱼ k(xⱼ, xⱼ′) in whitened coordinates z, x = axes z.
+    """v RQ(z) + s₀ + s₁ zᵀz′ + s₂ (zᵀz′)² + a Σⱼ k(xⱼ, xⱼ′) in whitened coordinates z, x = axes z and log √(1 + |z|²).
 
     Attributes
     ----------
@@ -94,13 +94,21 @@ class TrendKernel:
         return Hyperprior(mean, sd, lower, upper)
 
     def features(self, z: FloatArray) -> FloatArray:
-        """Functions of the single parameters whose inner product is the additive part: (n, 11 d)."""
-        n, k = len(z), len(self.axes)
+        """Functions of one variable each whose inner product is the additive part: (n, 11 (k + 1))."""
+        b = self._variables(z)
+        k, n = b.shape
         if not n * k:
             return np.empty((n, len(KNOTS) * k))
-        bumps = _bumps(np.arcsinh(self.axes @ z.T)).reshape(len(KNOTS), k * n)
+        bumps = _bumps(b).reshape(len(KNOTS), k * n)
         out: FloatArray = (KNOT_ROOT.T @ bumps).reshape(len(KNOTS) * k, n).T
         return out
+
+    def _variables(self, z: FloatArray) -> FloatArray:
+        """What the one-dimensional functions at z (n, d) depend on: single parameters, and the distance, (k + 1, n)."""
+        if not len(self.axes):
+            return np.empty((0, len(z)))
+        distance = 0.5 * np.log1p(np.einsum("ij,ij->i", z, z))
+        return np.concatenate([np.arcsinh(self.axes @ z.T), distance[None]])
 
     def _rational(self, a: FloatArray, b: FloatArray) -> FloatArray:
         """v RQ(a, b), in place: this is the largest array of the sampling."""
@@ -159,7 +167,7 @@ class TrendKernel:
         def evaluate(x: FloatArray) -> FloatArray:
             out: FloatArray = constant + x @ linear + np.einsum("ni,ni->n", x @ quadratic, x)
             if len(self.axes):
-                out += _summed_bumps(np.arcsinh(self.axes @ x.T), bends)
+                out += _summed_bumps(self._variables(x), bends)
             for rows, block in rational(x, None):
                 out[rows] += block @ weights
             return out
@@ -183,18 +191,18 @@ class TrendKernel:
                 sums = np.square(block, out=block) @ columns
                 slope[rows] += (sums[:, :-1] - sums[:, -1:] * x[rows]) / self.lengthscale**2
             if len(self.axes):
-                parameters = x @ self.axes.T
-                bent = np.arcsinh(parameters)
-                bumps = bends.T[:, None] * _bumps(bent)
-                out += bumps.sum(axis=(0, 2))
-                by_parameter = ((KNOTS[:, None, None] - bent) * bumps).sum(axis=0)
-                slope += (by_parameter / np.sqrt(1.0 + parameters**2)) @ self.axes
+                b = self._variables(x)
+                bumps = bends.T[:, :, None] * _bumps(b)
+                out += bumps.sum(axis=(0, 1))
+                by_variable = ((KNOTS[:, None, None] - b) * bumps).sum(axis=0).T
+                slope += (by_variable[:, :-1] / np.cosh(b[:-1].T)) @ self.axes
+                slope += x * (by_variable[:, -1] * np.exp(-2.0 * b[-1]))[:, None]
             return out, slope
 
         return evaluate
 
     def _sums(self, data: FloatArray, weights: FloatArray) -> tuple[float, FloatArray, FloatArray, FloatArray]:
-        """The parts of finite rank summed over the data: constant, (d,), (d, d), and (k, knots) for the bumps."""
+        """The parts of finite rank summed over the data: constant, (d,), (d, d), and (k + 1, knots) for the bumps."""
         s0, s1, s2 = self.trend
         linear, quadratic = s1 * (weights @ data), s2 * (data.T * weights) @ data
         bends = (self.additive * (weights @ self.features(data))).reshape(len(KNOTS), -1)
