@@ -391,11 +391,11 @@ def standard_deviation(total: Total, audits: tuple[Audit, ...], trail: tuple[tup
     """Standard deviation of log Z.
 
     Surrogate variance times the audits' calibration, a share of the C/2 term, Monte Carlo error, half the last change,
-    half the mass at the edge of zero likelihood, and a floor.
+    half the mass at the edge of zero likelihood, what the surrogate promises above the best value seen, and a floor.
     """
     measured = calibration(audits)
     factor = float(np.clip(measured, 1.0, 25.0)) if np.isfinite(measured) else 4.0
     drift = abs(total.log_mean - trail[-1][0]) if trail else 0.0
     monte_carlo, floor = fixed_terms(total)
-    terms = (JENSEN * total.jensen, monte_carlo, 0.5 * drift, 0.5 * total.wall, floor)
+    terms = (JENSEN * total.jensen, monte_carlo, 0.5 * drift, 0.5 * total.wall, total.tamed, floor)
     return float(np.sqrt(factor * total.surrogate_var + sum(t * t for t in terms)))

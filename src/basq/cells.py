@@ -329,6 +329,7 @@ class Total:
     monte_carlo: float
     effective: float
     wall: float
+    tamed: float
     shares: FloatArray
 
     @classmethod
@@ -344,6 +345,7 @@ class Total:
             float(np.sqrt(w**2 @ [e.monte_carlo**2 for e in parts])),
             float(1.0 / (w**2 @ [1.0 / e.effective for e in parts])),
             float(w @ [e.wall for e in parts]),
+            float(w @ [e.tamed for e in parts]),
             w,
         )
 

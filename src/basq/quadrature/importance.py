@@ -122,6 +122,8 @@ class Estimate:
         Mean variance of log ℓ under the posterior (capped).
     wall : float
         Posterior mass that may lie where the likelihood is zero.
+    tamed : float
+        Nats by which the surrogate's mean exceeds what is believed, on average over the posterior.
     u, log_weights : arrays
         The weighted draws, (n, d) and (n,), normalised.
     heavy : (k, d) array
@@ -135,6 +137,7 @@ class Estimate:
     effective: float
     bulk_var: float
     wall: float
+    tamed: float
     u: FloatArray
     log_weights: FloatArray
     heavy: FloatArray
@@ -187,6 +190,7 @@ def estimate(
         effective=float(1.0 / (w @ w)),
         bulk_var=float(w_plain @ capped),
         wall=float(w @ (1.0 - model.feasibility(u))),
+        tamed=float(w @ found.tamed),
         u=u,
         log_weights=log_w,
         heavy=heavy[:MOST_HEAVY],

@@ -2,7 +2,8 @@
 
 Its logarithm is −inf there, which no process of values can follow, so a process of its own learns the two labels: a
 probit model by Laplace's approximation (Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006, §3.4).
-Its kernel has a linear trend, for at the scale of a posterior a wall is nearly straight, and departures from it.
+Its kernel has a quadratic trend, for at the scale of a posterior a wall is nearly straight or evenly bent, and
+departures from it.
 """
 
 from dataclasses import dataclass
@@ -16,11 +17,11 @@ from basq.linalg import cholesky, inverse_lower, product_lower
 from basq.surrogate.trend import TrendKernel
 from basq.types import BoolArray, FloatArray
 
-FIRST = np.log([30.0, 3.0, 2.0])
-"""Variances of trend and departures and lengthscale (over √d) to begin with."""
-STEPS = np.log([10.0, 10.0, 2.0])
+FIRST = np.log([30.0, 3.0, 3.0, 2.0])
+"""Variances of linear and quadratic trend and of departures, and lengthscale (over √d), to begin with."""
+STEPS = np.log([10.0, 10.0, 10.0, 2.0])
 """How far each is changed in the search for better ones."""
-LOWER, UPPER = np.log([1e-2, 1e-2, 0.25]), np.log([1e5, 1e3, 8.0])
+LOWER, UPPER = np.log([1e-2, 1e-3, 1e-2, 0.25]), np.log([1e5, 1e4, 1e3, 8.0])
 MOST_MOVES = 6
 """Changes for the better after which a search ends; the next batch's goes on from there."""
 NEWTON_STEPS, SMALL_STEP = 30, 1e-4
@@ -33,8 +34,8 @@ class Feasibility:
     Attributes
     ----------
     x : (n, d) array
-    theta : (3,) array
-        Logarithms of the variances of trend and departures, and of the lengthscale over √d.
+    theta : (4,) array
+        Logarithms of the variances of linear and quadratic trend and of departures, and of the lengthscale over √d.
     latent : (n,) array
         Mode of the latent process at the points.
     slope : (n,) array
@@ -106,9 +107,9 @@ class Feasibility:
 
 def kernel(theta: FloatArray, n_dim: int) -> TrendKernel:
     """The latent process's kernel."""
-    trend, variance, lengthscale = np.exp(theta)
+    linear, quadratic, variance, lengthscale = np.exp(theta)
     scales, none = np.full(n_dim, np.sqrt(n_dim) * lengthscale), np.empty((0, n_dim))
-    return TrendKernel(scales, variance, np.array([trend, trend, 0.0]), 0.0, none)
+    return TrendKernel(scales, variance, np.array([linear, linear, quadratic]), 0.0, none)
 
 
 def probit(sign: FloatArray, f: FloatArray) -> tuple[float, FloatArray, FloatArray]:

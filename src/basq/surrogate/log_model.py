@@ -95,6 +95,8 @@ class Integrand:
         The same with a penalty where little is known.
     expected : (m,) array
         Of the expected likelihood.
+    tamed : (m,) array
+        Nats that were taken off means above the ceiling.
     prediction : Prediction
         The process itself.
     """
@@ -102,6 +104,7 @@ class Integrand:
     mean: FloatArray
     plug_in: FloatArray
     expected: FloatArray
+    tamed: FloatArray
     prediction: Prediction
 
 
@@ -250,7 +253,8 @@ class LogModel:
         plug_in = mean - self._penalty(sd)
         # the samples lead to the next points, and do without: on a curved ridge they would be led beyond its end
         widened = np.sqrt(overfit(len(self.gp.y), self.n_dim)) * sd
-        return Integrand(mean, plug_in, plug_in + self._bonus(p.mean, widened), p)
+        tamed = p.mean / self.scale.factor - self._tamed(p.mean)
+        return Integrand(mean, plug_in, plug_in + self._bonus(p.mean, widened), tamed, p)
 
     def cov(self, p: Prediction, q: Prediction) -> FloatArray:
         """Covariance of log ℓ between predictions, in nats²."""
