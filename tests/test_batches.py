@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from basq.batches import cell_batch, tail_batch, typical_level
+from basq.batches import cell_batch, selection_measure, summit, tail_batch, typical_level
 from basq.cells import Cell, first_plan
 from basq.gaussians import GaussianMixture
 from basq.observations import Observations
@@ -56,3 +56,28 @@ def test_tails_keep_apart(cell):
     tails = tail_batch(cell, 8)
     gaps = np.linalg.norm(tails[:, None] - tails, axis=2)[np.triu_indices(8, 1)]
     assert gaps.min() > 0.05
+
+
+def test_the_summit_is_where_the_surrogate_is_highest(cell):
+    (top,) = summit(cell, np.random.default_rng(1))
+    u = np.random.default_rng(2).normal(size=(20_000, 3))
+    levels = cell.model.mean(u) + cell.measure.log_pdf(u)
+    highest = cell.model.mean(top[None]) + cell.measure.log_pdf(top[None])
+    assert highest[0] > levels.max()
+    points = cell_batch(cell, 16, 1, np.random.default_rng(1))
+    nearest = np.abs(points - top).max(axis=1).min()
+    assert nearest < 0.05
+
+
+def test_a_summit_that_was_seen_is_not_looked_at_again(cell):
+    top = summit(cell, np.random.default_rng(1))
+    assert summit(cell.expecting(top), np.random.default_rng(2)).shape == (0, 3)
+
+
+def test_samples_that_have_collapsed_onto_a_known_point(cell):
+    known = cell.model.reference.mean + cell.model.gp.x[3] @ cell.model.reference.root.T
+    lost = replace(cell, population=replace(cell.population, u=np.tile(known, (1000, 1))))
+    points, weights = selection_measure(lost, np.random.default_rng(1))
+    assert len(points) > 100
+    assert weights.sum() == pytest.approx(1.0)
+    assert cell_batch(lost, 16, 1, np.random.default_rng(1)).shape == (16, 3)

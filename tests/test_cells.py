@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.special import ndtr, ndtri
 
 from basq.cells import Cell, Plan, Total, allocate, first_plan, gate_scores, labels, plan_cells, split
 from basq.diagnostics import Audit, audit, calibration
@@ -225,3 +226,37 @@ def test_declared_noise_is_no_surprise_and_no_error(cells):
         found = audit(cells, np.ones(1), MEASURE, 30, news)
         assert found.surprise == surprising
         assert found.rms == pytest.approx(rms, abs=0.5)
+
+
+# --- coordinates ----------------------------------------------------------------------------------------------------
+
+FLAT = np.ones(2, dtype=bool)
+
+
+def between_edges(u):
+    """A narrow, tilted Gaussian in the probabilities of a box, where it is a thin banana in standard space."""
+    p = ndtr(u) - [0.5, 0.4]
+    along, across = p @ [0.8, 0.6], p @ [-0.6, 0.8]
+    return -0.5 * (along**2 / 0.15**2 + across**2 / 0.003**2)
+
+
+def tilted(u):
+    """The same in standard space."""
+    along, across = u @ [0.8, 0.6], u @ [-0.6, 0.8]
+    return -0.5 * (along**2 + across**2 / 0.005**2)
+
+
+@pytest.mark.parametrize(("function", "flat"), [(between_edges, FLAT), (tilted, None)])
+def test_the_data_choose_the_coordinates(function, flat):
+    rng = np.random.default_rng(0)
+    line = np.outer(rng.uniform(-1.5, 1.5, 40), [0.8, 0.6]) + 0.02 * rng.normal(size=(40, 2))
+    u = np.concatenate([rng.normal(size=(20, 2)), line + (ndtri([0.5, 0.4]) if flat is not None else 0.0)])
+    cell = Cell.learn(first_plan(2), 0, observe(u, function(u)), MEASURE, rng, (None, FLAT))
+    assert cell.n_compared == 60
+    assert (cell.model.reference.flat is not None) == (flat is not None)
+    # and keep them until there are some more observations, or the next fit has to start afresh
+    data = observe(u, function(u))
+    (kept,) = plan_cells([cell], data, None, rescue=False, kinds=(None, FLAT))
+    assert [r.flat is None for r in kept.references] == [flat is None]
+    (afresh,) = plan_cells([cell], data, None, rescue=True, kinds=(None, FLAT))
+    assert len(afresh.references) == 2

@@ -1,5 +1,7 @@
 """The evidence of a log-model by importance sampling."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -81,3 +83,32 @@ def test_heavy_draws_show_what_the_samples_have_missed(model, error):
     half = estimate(model, PRIOR, points[points[:, 0] < 0.3], 2000, np.random.default_rng(2), error=error, most=20_000)
     assert len(half.heavy) > len(whole.heavy)
     assert np.mean(half.heavy[:, 0] > 0.3) > 0.9
+
+
+class Doubtful(LogModel):
+    """Sure of nothing: the expected likelihood is next to none wherever the mean is not."""
+
+    def integrand(self, u):
+        found = super().integrand(u)
+        return replace(found, expected=found.expected - 800.0 * (1.0 + u[:, 0] ** 2))
+
+
+def test_a_likelihood_that_is_expected_to_be_next_to_nothing(model):
+    doubtful = Doubtful(model.gp, model.reference, model.scale, model.feasible, model.in_play)
+    points = temper(model, PRIOR, 1000, np.random.default_rng(1)).u
+    found = estimate(doubtful, PRIOR, points, 500, np.random.default_rng(2), error=0.005, most=2000)
+    assert np.isfinite([found.log_mean, found.monte_carlo]).all()
+
+
+def test_a_promise_above_everything_seen_is_an_error():
+    """A parabola seen on its slopes only: its peak is known, and not believed."""
+    rng = np.random.default_rng(3)
+    u = rng.standard_normal((60, 3))
+    u = u[((u - 0.5) ** 2).sum(axis=1) > 1.5]
+    values = -0.5 * ((u - 0.5) ** 2).sum(axis=1) / 0.05**2
+    seen = Observations.empty(3).append(u, u, values, np.zeros(len(u)))
+    model = LogModel.fit(seen, PRIOR.log_pdf(u), Reference.first(u, values), None)
+    found = estimate(model, PRIOR, temper(model, PRIOR, 1000, rng).u, 4000, rng)
+    truth = 3.0 * np.log(0.05) - 0.5 * 3.0 * 0.25 / 1.0025 - 1.5 * np.log(1.0025)
+    assert found.log_mean < truth - 10.0
+    assert found.tamed > 0.3 * (truth - found.log_mean)

@@ -13,7 +13,9 @@ from basq.linalg import (
     cho_inverse_upper,
     cho_solve,
     cholesky,
+    inverse_lower,
     log_det,
+    product_lower,
     solve_lower,
     square_distances,
     upper_blocks,
@@ -192,3 +194,17 @@ def test_whiten():
     expected = np.einsum("ij,jk,ik->i", x, np.linalg.inv(cov), x)
     np.testing.assert_allclose((z * z).sum(axis=1), expected, rtol=1e-12)
     np.testing.assert_allclose(cdist(z, z), cdist(x, x, "mahalanobis", VI=np.linalg.inv(cov)), atol=1e-12)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_inverse_of_a_triangle_and_products_with_it(order):
+    a, b = positive_definite(7), np.array(np.random.default_rng(1).normal(size=(7, 4)), order=order)
+    factor = cholesky(a)[0]
+    inverse = inverse_lower(factor)
+    np.testing.assert_allclose(inverse @ factor, np.eye(7), atol=1e-12)
+    before = b.copy()
+    np.testing.assert_allclose(product_lower(inverse, b), solve_lower(factor, b), rtol=1e-9, atol=1e-12)
+    np.testing.assert_array_equal(b, before)
+    assert product_lower(inverse, b[:, :0]).shape == (7, 0)
+    with pytest.raises(FitError, match="singular"):
+        inverse_lower(np.zeros((2, 2)))

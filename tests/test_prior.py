@@ -248,6 +248,15 @@ class TestPrior:
         total = sum(prior.coordinate_log_jacobian(i, u[:, i]) for i in range(3))
         np.testing.assert_allclose(total, prior.log_jacobian(u))
 
+    def test_flat_parameters(self, two_modes):
+        laws = [(0, 1), stats.loguniform(1e-3, 10.0), stats.norm(), stats.lognorm(0.5), stats.beta(2, 2), (1.0, 8.0)]
+        assert Prior(laws).flat.tolist() == [True, True, False, False, False, True]
+        cube = Prior.from_transform(lambda c: np.array([10.0 * c[0] - 5.0, special.ndtri(c[1])]), 2)
+        assert cube.flat.tolist() == [True, False]
+        assert not Prior.from_transform(lambda c: np.array([c[0], c[0] + c[1]]), 2).flat.any()  # not separable
+        assert not Prior(stats.multivariate_normal(MEAN, COV)).flat.any()
+        assert not two_modes.flat.any()
+
     def test_index(self):
         prior = Prior(WORKHORSE)
         assert prior.index(["phase", "rate"]) == [2, 0]

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from basq.surrogate.reference import Reference
 
@@ -36,3 +37,28 @@ def test_beneath_what_is_no_gaussian_or_too_few_samples_it_is_that_of_the_sample
     np.testing.assert_array_equal(found.root, Reference.of(few).root)
     assert peak == pytest.approx(7.0, abs=1.0)
     np.testing.assert_array_equal(Reference.beneath(u, 0.5 * u[:, 0] ** 2)[0].root, Reference.of(u).root)
+
+
+FLAT = np.array([False, True, True])
+
+
+def test_flat_parameters_are_seen_by_their_probability():
+    u = RNG.standard_normal((500, 3))
+    found = Reference.of(u, FLAT)
+    v = np.column_stack([u[:, 0], stats.norm.cdf(u[:, 1:])])
+    np.testing.assert_allclose(found.mean, v.mean(axis=0))
+    np.testing.assert_allclose(found.root @ found.root.T, np.cov(v.T), rtol=1e-6)
+    np.testing.assert_allclose(found.whiten(u) @ found.root.T + found.mean, v)
+
+
+def test_a_narrow_gaussian_looks_the_same_in_both_kinds_of_coordinates():
+    gate = Reference(np.array([0.3, -1.0, 0.5]), 1e-3 * ROOT)
+    plain, straight = gate.in_all((None, FLAT))
+    u = gate.mean + RNG.standard_normal((20, 3)) @ gate.root.T
+    np.testing.assert_allclose(plain.whiten(u), gate.whiten(u))
+    np.testing.assert_allclose(straight.whiten(u), gate.whiten(u), atol=0.05)
+
+
+def test_samples_that_have_collapsed_have_a_finite_reference():
+    found = Reference.of(np.full((10, 3), 0.7))
+    assert np.isfinite(found.whiten(np.zeros((1, 3)))).all()

@@ -29,6 +29,8 @@ PATIENCE = 2.0
 """Quotas of exploration points after which signs of a second mode are no reason to go on."""
 JENSEN = 0.4
 """Share of the C/2 correction that counts as error."""
+WALL = 1.5
+"""Standard deviation of log Z per mass that may lie where the likelihood is zero: a wall is shifted as a whole."""
 ABYSS = 1e12
 """Nats below the best that count as zero likelihood: a stand-in for −inf, which no process could follow."""
 
@@ -391,11 +393,12 @@ def standard_deviation(total: Total, audits: tuple[Audit, ...], trail: tuple[tup
     """Standard deviation of log Z.
 
     Surrogate variance times the audits' calibration, a share of the C/2 term, Monte Carlo error, half the last change,
-    half the mass at the edge of zero likelihood, what the surrogate promises above the best value seen, and a floor.
+    the mass at the edge of zero likelihood and half as much again, what the surrogate promises above the best value
+    seen, and a floor.
     """
     measured = calibration(audits)
     factor = float(np.clip(measured, 1.0, 25.0)) if np.isfinite(measured) else 4.0
     drift = abs(total.log_mean - trail[-1][0]) if trail else 0.0
     monte_carlo, floor = fixed_terms(total)
-    terms = (JENSEN * total.jensen, monte_carlo, 0.5 * drift, 0.5 * total.wall, total.tamed, floor)
+    terms = (JENSEN * total.jensen, monte_carlo, 0.5 * drift, WALL * total.wall, total.tamed, floor)
     return float(np.sqrt(factor * total.surrogate_var + sum(t * t for t in terms)))

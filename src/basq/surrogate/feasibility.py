@@ -1,9 +1,9 @@
 """Where the likelihood is zero: a Gaussian process that classifies.
 
 Its logarithm is −inf there, which no process of values can follow, so a process of its own learns the two labels: a
-probit model by Laplace's approximation (Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006, §3.4).
-Its kernel has a quadratic trend, for at the scale of a posterior a wall is nearly straight or evenly bent, and
-departures from it.
+probit model by expectation propagation (Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006, §3.6).
+Laplace's approximation would be simpler, but doubts a point amid hundreds of its own label. The kernel has a quadratic
+trend, for at the scale of a posterior a wall is nearly straight or evenly bent, and departures from it.
 """
 
 from dataclasses import dataclass
@@ -22,9 +22,18 @@ FIRST = np.log([30.0, 3.0, 3.0, 2.0])
 STEPS = np.log([10.0, 10.0, 10.0, 2.0])
 """How far each is changed in the search for better ones."""
 LOWER, UPPER = np.log([1e-2, 1e-3, 1e-2, 0.25]), np.log([1e5, 1e4, 1e3, 8.0])
-MOST_MOVES = 6
-"""Changes for the better after which a search ends; the next batch's goes on from there."""
-NEWTON_STEPS, SMALL_STEP = 30, 1e-4
+BETTER = 0.1
+"""Nats of evidence that make a change worth while."""
+DAMPING, MOST_ROUNDS, SETTLED = 0.8, 40, 1e-3
+"""Step of all sites at once, most of such steps, and the change of the evidence in nats that ends them."""
+
+
+@dataclass(frozen=True)
+class Sites:
+    """Gaussian stand-ins for the labels' likelihoods, exp(−½ precision f² + shift f) each: (n,) arrays."""
+
+    precision: FloatArray
+    shift: FloatArray
 
 
 @dataclass(frozen=True)
@@ -36,61 +45,58 @@ class Feasibility:
     x : (n, d) array
     theta : (4,) array
         Logarithms of the variances of linear and quadratic trend and of departures, and of the lengthscale over √d.
-    latent : (n,) array
-        Mode of the latent process at the points.
-    slope : (n,) array
-        Gradient of the log-likelihood of the labels there.
-    root : (n,) array
-        Root of minus its second derivative.
-    factor : (n, n) array
-        Cholesky factor of I + root K root.
+    sites : Sites
+    weights : (n,) array
+        The latent process's mean is K(·, x) weights.
+    inverse_factor : (n, n) array
+        L⁻¹ S, with S the root of the sites' precisions and L the Cholesky factor of I + S K S.
     log_evidence : float
-        Laplace's approximation of the labels' log marginal likelihood.
+        Log marginal likelihood of the labels.
     """
 
     x: FloatArray
     theta: FloatArray
-    latent: FloatArray
-    slope: FloatArray
-    root: FloatArray
-    factor: FloatArray
+    sites: Sites
+    weights: FloatArray
+    inverse_factor: FloatArray
     log_evidence: float
 
     @classmethod
     def learn(cls, x: FloatArray, finite: BoolArray, previous: "Feasibility | None" = None) -> "Feasibility":
-        """Learn from points (n, d) and whether their likelihood was finite (n,), beginning with the last answer."""
-        best = cls.at(x, finite, FIRST if previous is None else previous.theta, None)
-        for _ in range(MOST_MOVES):
-            changes = [sign * step for step in np.diag(STEPS) for sign in (1.0, -1.0)]
-            thetas = [np.clip(best.theta + change, LOWER, UPPER) for change in changes]
-            others = [cls.at(x, finite, theta, best.latent) for theta in thetas]
+        """Learn from points (n, d) and whether their likelihood was finite (n,).
+
+        The first search goes on until no change of a hyperparameter is for the better; later ones, which begin with the
+        last answer, look at one hyperparameter each.
+        """
+        best = cls.at(x, finite, FIRST if previous is None else previous.theta)
+        looked_at = range(len(FIRST)) if previous is None else [len(x) % len(FIRST)]
+        while True:
+            steps = [sign * np.diag(STEPS)[i] for i in looked_at for sign in (1.0, -1.0)]
+            others = [cls.at(x, finite, np.clip(best.theta + s, LOWER, UPPER), best.sites) for s in steps]
             better = max(others, key=lambda o: o.log_evidence)
-            if better.log_evidence < best.log_evidence + 0.1:
-                break
+            if better.log_evidence < best.log_evidence + BETTER:
+                return best
             best = better
-        return best
 
     @classmethod
-    def at(cls, x: FloatArray, finite: BoolArray, theta: FloatArray, latent: FloatArray | None) -> "Feasibility":
-        """Find the mode of the latent process for given hyperparameters by Newton's method."""
+    def at(cls, x: FloatArray, finite: BoolArray, theta: FloatArray, sites: Sites | None = None) -> "Feasibility":
+        """Expectation propagation for given hyperparameters, beginning with the sites of similar ones."""
         sign, k = np.where(finite, 1.0, -1.0), kernel(theta, x.shape[1])(x, x)
-        f = np.zeros(len(x)) if latent is None else latent
-        for _ in range(NEWTON_STEPS):
-            _, slope, root = probit(sign, f)
+        sites, last = sites or Sites(np.full(len(x), 1e-6), np.zeros(len(x))), -np.inf
+        for _ in range(MOST_ROUNDS):
+            root = np.sqrt(sites.precision)
             factor, _ = cholesky(root[:, None] * k * root, plus=1.0)
-            b = root**2 * f + slope
-            inverse = inverse_lower(factor)
-            weights = b - root * (inverse.T @ (inverse @ (root * (k @ b))))
-            change, f = k @ weights - f, k @ weights
-            if np.abs(change).max() < SMALL_STEP:
+            scaled = np.asfortranarray(inverse_lower(factor) * root)
+            half = product_lower(scaled, k)
+            var = np.maximum(k.diagonal() - np.einsum("ij,ij->j", half, half), 1e-12)
+            weights = sites.shift - scaled.T @ (half @ sites.shift)
+            log_evidence, new = _matched(sign, k @ weights, var, sites)
+            log_evidence -= float(np.log(factor.diagonal()).sum())
+            found = cls(x, theta, sites, weights, scaled, log_evidence)
+            if abs(log_evidence - last) < SETTLED:
                 break
-        log_l, slope, root = probit(sign, f)
-        log_evidence = log_l - 0.5 * float(f @ weights) - float(np.log(factor.diagonal()).sum())
-        return cls(x, theta, f, slope, root, factor, log_evidence)
-
-    @cached_property
-    def _scaled_inverse(self) -> FloatArray:
-        return np.asfortranarray(inverse_lower(self.factor) * self.root)
+            sites, last = new, log_evidence
+        return found
 
     @cached_property
     def kernel(self) -> TrendKernel:
@@ -99,9 +105,9 @@ class Feasibility:
     def log_probability(self, x: FloatArray) -> FloatArray:
         """Log-probability that the likelihood is not zero at points (m, d): (m,)."""
         cross = self.kernel(self.x, x)
-        half = product_lower(self._scaled_inverse, cross)
+        half = product_lower(self.inverse_factor, cross)
         var = np.maximum(self.kernel.diagonal(x) - np.einsum("ij,ij->j", half, half), 0.0)
-        out: FloatArray = log_ndtr(self.slope @ cross / np.sqrt(1.0 + var))
+        out: FloatArray = log_ndtr(self.weights @ cross / np.sqrt(1.0 + var))
         return out
 
 
@@ -112,9 +118,32 @@ def kernel(theta: FloatArray, n_dim: int) -> TrendKernel:
     return TrendKernel(scales, variance, np.array([linear, linear, quadratic]), 0.0, none)
 
 
-def probit(sign: FloatArray, f: FloatArray) -> tuple[float, FloatArray, FloatArray]:
-    """Log-likelihood of labels ±1 (n,) given the latent process (n,), its gradient, and the root of its curvature."""
-    t = sign * f
+def _matched(sign: FloatArray, mean: FloatArray, var: FloatArray, sites: Sites) -> tuple[float, Sites]:
+    """Match each site to its label, given the latent marginals (n,): log evidence but for log det L, and new sites."""
+    # the cavity: the marginal without its own site
+    precision = np.maximum(1.0 / var - sites.precision, 1e-10)
+    cavity_var = 1.0 / precision
+    cavity_mean = (mean / var - sites.shift) * cavity_var
+    # moments of cavity times label
+    scale = np.sqrt(1.0 + cavity_var)
+    t = sign * cavity_mean / scale
     log_p = log_ndtr(t)
     ratio = np.exp(-0.5 * (t * t + LOG_2PI) - log_p)
-    return float(log_p.sum()), sign * ratio, np.sqrt(np.maximum(ratio * (ratio + t), 1e-12))
+    matched_mean = cavity_mean + sign * cavity_var * ratio / scale
+    matched_var = cavity_var * (1.0 - cavity_var * ratio * (t + ratio) / (1.0 + cavity_var))
+    wanted = Sites(
+        np.maximum(1.0 / np.maximum(matched_var, 1e-12) - precision, 1e-10),
+        matched_mean / np.maximum(matched_var, 1e-12) - cavity_mean * precision,
+    )
+    both = precision + sites.precision
+    log_evidence = float(
+        log_p.sum()
+        + 0.5 * np.log1p(sites.precision * cavity_var).sum()
+        + 0.5 * (sites.shift @ mean - (sites.shift**2 / both).sum())
+        + 0.5 * (cavity_mean * precision / both * (sites.precision * cavity_mean - 2.0 * sites.shift)).sum()
+    )
+    new = Sites(
+        (1.0 - DAMPING) * sites.precision + DAMPING * wanted.precision,
+        (1.0 - DAMPING) * sites.shift + DAMPING * wanted.shift,
+    )
+    return log_evidence, new
