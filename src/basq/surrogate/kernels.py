@@ -159,17 +159,16 @@ class Stationary:
             return lambda x: self(x, data)
         scaled = data / self.lengthscale
         centre = scaled.mean(axis=0) if len(scaled) else np.zeros(scaled.shape[1])
-        right = distance_right(scaled, centre).T
+        right, log_variance = distance_right(scaled, centre).T, float(np.log(self.variance))
 
         def evaluate(x: FloatArray) -> FloatArray:
             """In place, block by block: these are the largest arrays of a run."""
-            left = -distance_left(x / self.lengthscale, centre)
+            left = -distance_left(x / self.lengthscale, centre, plus=-log_variance)
             out = np.empty((len(x), len(data)))
             for rows in row_blocks(len(x), len(data)):
                 block = np.matmul(left[rows], right, out=out[rows])
-                np.minimum(block, 0.0, out=block)
+                np.minimum(block, log_variance, out=block)
                 np.exp(block, out=block)
-                block *= self.variance
             return out
 
         return evaluate
