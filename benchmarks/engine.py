@@ -2,6 +2,7 @@
 
     python -m benchmarks.engine            # all families, 10 seeds
     python -m benchmarks.engine --quick    # 2 seeds (minutes)
+    python -m benchmarks.engine --others   # families that no constant of the engine was chosen by
     python -m benchmarks.engine --pyvbmc   # also time PyVBMC on three problems in the same process
 
 Batches of 16, budget 50 (d + 2), the engine's own stop. Rows go to benchmarks/results/engine.csv at once; a second
@@ -42,6 +43,20 @@ FAMILIES: dict[str, Callable[[int], Problem]] = {
     "mixture 4": lambda s: P.mixture(4, s),
     "mixture 10": lambda s: P.mixture(10, s),
 }
+OTHERS: dict[str, Callable[[int], Problem]] = {
+    "heavy 3": lambda s: P.heavy(3, s),
+    "heavy 6": lambda s: P.heavy(6, s),
+    "boxed 3": lambda s: P.boxed(3, s),
+    "boxed 7": lambda s: P.boxed(7, s),
+    "wall 3": lambda s: P.wall(3, s),
+    "wall 6": lambda s: P.wall(6, s),
+    "edge 5": lambda s: P.edge(5),
+    "funnel 4": lambda s: P.funnel(4),
+    "ring 2": lambda s: P.ring(),
+    "shell 3": lambda s: P.shell(3),
+    "skew 3": lambda s: P.skew(3),
+    "banana 2": lambda s: P.banana_and_gauss(),
+}
 MULTIMODAL = ("bimodal", "narrow")
 
 PYVBMC_CALLS = {
@@ -53,7 +68,7 @@ PYVBMC_CALLS = {
 
 def work(family: str, seed: int) -> Row:
     """One run."""
-    problem = FAMILIES[family](seed)
+    problem = (FAMILIES | OTHERS)[family](seed)
     d = problem.n_dim
     start = time.perf_counter()
     result = basq.infer(
@@ -145,7 +160,7 @@ def table(rows: list[Row]) -> dict[str, Any]:
     print(f"{'family':<11} {'runs':>4} {'<0.1':>5} {'calls':>6} {'reach':>6} {'vbmc':>5} {'cov95':>6} {'rms z':>6} "
           f"{'wrong':>6} {'conv':>5} {'TV':>6} {'max KL':>7} {'sec':>6}")  # fmt: skip
     out: dict[str, Any] = {}
-    for family in FAMILIES:
+    for family in FAMILIES | OTHERS:
         mine = [r for r in rows if r["family"] == family]
         if mine:
             out[family] = f = figures(mine)
@@ -169,12 +184,14 @@ def main() -> None:
     parser = study_parser(__doc__, "engine.csv", quick="2 seeds", seeds=10, jobs=2)
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--families", default="", help="comma-separated; all by default")
+    parser.add_argument("--others", action="store_true", help="other families; rows in engine_others.csv")
     parser.add_argument("--pyvbmc", action="store_true", help="also time PyVBMC (needs the extra 'bench')")
     options = parser.parse_args()
-    families = options.families.split(",") if options.families else list(FAMILIES)
+    families = options.families.split(",") if options.families else list(OTHERS if options.others else FAMILIES)
+    output = options.output.with_stem(f"{options.output.stem}_others") if options.others else options.output
     seeds = range(options.first_seed, options.first_seed + (2 if options.quick else options.seeds))
     tasks = [{"family": f, "seed": s} for s in seeds for f in families]
-    results = table(run_all(work, tasks, options.output, jobs=options.jobs, restart=options.restart))
+    results = table(run_all(work, tasks, output, jobs=options.jobs, restart=options.restart))
     if options.pyvbmc:
         from benchmarks.peers import against
 

@@ -1,6 +1,6 @@
 """What each part of the default engine earns: the same runs with one part taken out or replaced.
 
-    python -m benchmarks.engine_ablation            # 3 seeds of 9 families
+    python -m benchmarks.engine_ablation            # 3 seeds of 10 families
     python -m benchmarks.engine_ablation --quick    # 1 seed of 4 (minutes)
 
 Batches of 16, budget 50 (d + 2), the engine's own stop. Rows go to benchmarks/results/engine_ablation.csv at once; a
@@ -29,7 +29,7 @@ from benchmarks import engine
 from benchmarks.study import Row, run_all, study_parser
 
 QUICK = ("gauss 6", "student 4", "rosen 2", "bimodal 3")
-FAMILIES = (*QUICK, "lumpy 4", "cigar 4", "rosen 4", "narrow 3", "mixture 4")
+FAMILIES = (*QUICK, "lumpy 4", "cigar 4", "rosen 4", "narrow 3", "mixture 4", "heavy 6")
 
 
 def without_reference(fit: Any) -> Any:
@@ -90,7 +90,8 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "full": {},
     "no reference": {"basq.cells.LogModel.fit": without_reference(LogModel.fit)},
     "no quadratic trend": {"basq.surrogate.trend.TrendKernel.hyperprior": switched_off(2, 4)},
-    "no one-parameter bends": {"basq.surrogate.trend.TrendKernel.hyperprior": switched_off(4, None)},
+    "no bends": {"basq.surrogate.trend.TrendKernel.hyperprior": switched_off(4, None)},
+    "standard space only": {"basq.prior.prior.Prior.flat": property(lambda prior: np.zeros(prior.n_dim, dtype=bool))},
     "no noise shaping": {"basq.surrogate.log_model.NOISE_SLOPE": 0.0},
     "no widened variances": {"basq.surrogate.log_model.overfit": lambda n, n_dim: 1.0},
     "no exploration": {
@@ -98,6 +99,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
         "basq.auto.quota": lambda n_dim: 0.0, "basq.auto.unseen": lambda n_modes, n_explored, n_dim: 0.0,
     },
     "no tails": {"basq.batches.TAIL": 0.0},
+    "no summit": {"basq.batches.SUMMIT": 0.0},
     "no ceiling": {"basq.surrogate.log_model.headroom": lambda n_dim: 1e3},
     "no scouts": {"basq.auto.Scout.send": nobody},
     "no cells": {"basq.cells.MAX_CELLS": 1},

@@ -107,6 +107,41 @@ def gauss(n_dim: int = 6, seed: int = 0) -> Problem:
     )
 
 
+def boxed(n_dim: int = 5, seed: int = 0) -> Problem:
+    """Make one sharp, rotated Gaussian in a box: its ridges are straight there, and bent in standard space.
+
+    Parameters
+    ----------
+    n_dim : int
+    seed : int
+        Draws, in order: μ = uniform(−0.3, 0.3, d), Q from the QR factorisation of normal((d, d)),
+        s = 10^uniform(−2.5, −1, d).
+
+    Returns
+    -------
+    Problem
+        Uniform prior on [−1, 1]ᵈ; closed evidence and posterior, of which the box cuts off less than 10⁻¹⁰.
+
+    Notes
+    -----
+    log ℓ(x) = −½ (x−μ)ᵀ S⁻¹ (x−μ) − 500 with S = Q diag(s²) Qᵀ, log Z = −500 + ½ d log 2π + Σᵢ log sᵢ − d log 2.
+    """
+    check_n_dim(n_dim)
+    rng = np.random.default_rng(seed)
+    centre = rng.uniform(-0.3, 0.3, n_dim)
+    axes = np.linalg.qr(rng.standard_normal((n_dim, n_dim)))[0]
+    likelihood = RotatedGaussian(centre, axes, 10.0 ** rng.uniform(-2.5, -1.0, n_dim), log_peak=-500.0, half_width=1.0)
+    return Problem(
+        name=f"boxed-{n_dim}",
+        log_likelihood=Pointwise(likelihood.log_density, n_dim),
+        prior=box_prior(n_dim, 1.0),
+        log_evidence=float(-500.0 + n_dim * (0.5 * LOG_2PI - np.log(2.0)) + np.log(likelihood.sds).sum()),
+        posterior_mean=likelihood.mean,
+        posterior_cov=likelihood.cov,
+        sample_posterior=likelihood.sample,
+    )
+
+
 def lumpy(n_dim: int = 4, seed: int = 0) -> Problem:
     """Make a lumpy bulk of 12 overlapping Gaussians.
 
