@@ -389,14 +389,14 @@ def test_killed_worker():
 
 
 def test_heavy_tails_in_six_dimensions_hide_a_high_peak():
-    # no sample of the tails comes near the peak: without a look at the summit, log Z was 0.5 to 1.9 too low, converged
+    # hardly any sample comes near the peak: without a look at the summit, log Z was far too low, and converged
     problem = basq.problems.heavy(6, seed=1)
     result = infer(problem.log_likelihood, problem.prior, vectorized=True, max_evals=320)
     assert_honest(result, problem.log_evidence)
 
 
 def test_a_sharp_gaussian_in_a_box_takes_few_calls():
-    # a banana in standard space: 390 calls there, on average, and most of the runs did not converge
+    # a thin banana in standard space, where most such runs do not converge
     problem = basq.problems.boxed(7, seed=1)
     result = infer(problem.log_likelihood, problem.prior, vectorized=True, max_evals=200)
     assert result.converged

@@ -229,3 +229,24 @@ def test_the_integrand_is_what_is_sampled_with_a_widened_variance(learned):
     assert low.any()
     more = 0.5 * (overfit(30, 3) - 1.0) * np.maximum(sd, 1e-3) ** 2
     np.testing.assert_allclose((found.expected - both)[low], more[low], atol=1e-6)
+
+
+def test_a_search_that_has_lost_its_way_starts_afresh():
+    """A parabola is learned exactly, its departures from the trend vanish; then another hill is seen."""
+    rng = np.random.default_rng(0)
+    near = 0.2 * rng.normal(size=(60, 3))
+    hill = [2.0, 0.0, 0.0] + 0.3 * rng.normal(size=(8, 3))
+    measure = GaussianMixture.standard(3)
+
+    def two_hills(u):
+        one = -0.5 * (u**2).sum(axis=1) / 0.05**2
+        return np.logaddexp(one, -20.0 - 0.5 * ((u - [2.0, 0.0, 0.0]) ** 2).sum(axis=1) / 0.2**2)
+
+    model = None
+    for u in (near[:40], near, np.concatenate([near, hill])):
+        data = observe(two_hills, u)
+        reference = Reference(np.zeros(3), 0.05 * np.eye(3))
+        model = LogModel.fit(data, measure.log_pdf(u), reference, model)
+        assert model.gp.misfit < 3.0
+    high = near[two_hills(near) > -15.0]
+    np.testing.assert_allclose(model.predict(high)[0], two_hills(high), atol=0.1)

@@ -135,11 +135,16 @@ class GP:
         """Ω = (K + noise)⁻¹, (n, n). For weights and traces; variances go through the factor."""
         return cho_inverse(self.factor)
 
+    @property
+    def misfit(self) -> float:
+        """Mean square of the data in the process's own units."""
+        return float((self.y - self.mean) @ self.weights) / len(self.y)
+
     @cached_property
     def log_marginal_likelihood(self) -> float:
         """Log-density of the data under the process."""
-        misfit = float((self.y - self.mean) @ self.weights)
-        return -0.5 * misfit - float(np.log(np.diag(self.factor)).sum()) - 0.5 * len(self.y) * LOG_2PI
+        log_det = 2.0 * float(np.log(np.diag(self.factor)).sum())
+        return -0.5 * (len(self.y) * (self.misfit + LOG_2PI) + log_det)
 
     def predict_mean(self, x: FloatArray) -> FloatArray:
         """Posterior mean at the rows of x: (m, d) -> (m,)."""

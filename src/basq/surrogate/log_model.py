@@ -5,7 +5,7 @@ until enough points lie in that window, and points below it are kept but believe
 """
 
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from scipy.special import log_ndtr
@@ -28,6 +28,8 @@ BONUS_CAP = 2.0
 """Largest sd (in nats) whose C/2 is believed: a larger one says only that nothing is known."""
 FIRST_STEPS, NEXT_STEPS = 30, 8
 """Most steps of the search for hyperparameters: at first, and from those of the last batch."""
+ASTRAY = 3.0
+"""Mean square standardised datum from which a short search has lost its way: at an optimum it is about one."""
 UNKNOWN_NOISE = (0.1, 0.3, 1.0, 3.0)
 """First guesses of a noise that is not known, in nats; after every batch it may halve or double."""
 LEAST_UNKNOWN = 0.01
@@ -168,22 +170,18 @@ class LogModel:
         known = observations.noise[finite]
         start = TrendKernel.start(reference.axes)
         afresh = previous is None or rescue
-        others = [_scaled_start(start, z[finite], y)] if afresh else []
         prior = start.hyperprior()
 
         def learn(sd: float) -> GP:
             """Fit as if every unknown noise had this standard deviation, in nats."""
-            return fit(
-                z[finite],
-                y,
-                start,
-                noise=1e-8,
-                known_noise=shaped**2 + (scale.factor * np.where(np.isnan(known), sd, known)) ** 2,
-                hyperprior=prior,
-                recalled=previous.gp.optimum if previous else None,
-                other_starts=others,
-                max_steps=FIRST_STEPS if afresh else NEXT_STEPS,
-            )
+            noise = shaped**2 + (scale.factor * np.where(np.isnan(known), sd, known)) ** 2
+            search = partial(fit, z[finite], y, start, noise=1e-8, known_noise=noise, hyperprior=prior)
+            last = previous.gp.optimum if previous else None
+            if not afresh:
+                found = search(recalled=last, max_steps=NEXT_STEPS)
+                if found.misfit < ASTRAY:
+                    return found
+            return search(recalled=last, other_starts=[_scaled_start(start, z[finite], y)], max_steps=FIRST_STEPS)
 
         labels = None if finite.all() else Feasibility.learn(z, finite, previous.feasible if previous else None)
         if not np.isnan(known).any():
