@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from basq.surrogate.reference import Reference
+from basq.gaussians import GaussianMixture
+from basq.surrogate.reference import Reference, StraightMeasure, bent, straightened
 
 RNG = np.random.default_rng(0)
 ROOT = np.array([[0.3, 0.0, 0.0], [0.2, 0.01, 0.0], [-1.0, 0.5, 2.0]])
@@ -62,3 +63,24 @@ def test_a_narrow_gaussian_looks_the_same_in_both_kinds_of_coordinates():
 def test_samples_that_have_collapsed_have_a_finite_reference():
     found = Reference.of(np.full((10, 3), 0.7))
     assert np.isfinite(found.whiten(np.zeros((1, 3)))).all()
+
+
+def test_straightened_points_come_back():
+    u = RNG.standard_normal((50, 3))
+    np.testing.assert_allclose(bent(straightened(u, FLAT), FLAT), u, atol=1e-12)
+    assert straightened(u, None) is u
+    assert bent(u, None) is u
+    # what a step has carried over an edge is folded back
+    np.testing.assert_allclose(stats.norm.cdf(bent(np.array([[9.0, -0.2, 1.3]]), FLAT)), [[1.0, 0.2, 0.7]])
+    assert np.isfinite(bent(np.array([[0.0, 0.0, 1.0]]), FLAT)).all()
+
+
+def test_a_measure_over_straightened_points():
+    measure = StraightMeasure(GaussianMixture.standard(3), FLAT)
+    v = np.column_stack([RNG.normal(size=20), RNG.uniform(size=(20, 2))])
+    # flat between the edges of a box, normal elsewhere
+    np.testing.assert_allclose(measure.log_pdf(v), stats.norm.logpdf(v[:, 0]), atol=1e-9)
+    assert (measure.log_pdf(np.array([[0.0, -0.1, 0.5], [0.0, 0.5, 1.0]])) == -np.inf).all()
+    drawn = measure.sample(4000, np.random.default_rng(0))
+    assert stats.kstest(drawn[:, 1], "uniform").pvalue > 0.01
+    assert stats.kstest(drawn[:, 0], "norm").pvalue > 0.01

@@ -6,7 +6,7 @@ from basq.cells import Cell
 from basq.linalg import square_distances
 from basq.selection.nystrom import nystrom_features
 from basq.selection.recombination import recombine
-from basq.surrogate.reference import Reference
+from basq.surrogate.reference import Reference, bent, straightened
 from basq.types import BoolArray, FloatArray
 
 BROAD = 0.3
@@ -46,13 +46,14 @@ def summit(cell: Cell, rng: np.random.Generator, n_steps: int = 6) -> FloatArray
     In many dimensions samples hardly ever lie near the top of a density: if it is far higher than the surrogate
     believes, as a heavy-tailed one is, they would not show it.
     """
-    u, model, beta = cell.population.u, cell.model, cell.population.beta
+    u, model, beta, flat = cell.population.u, cell.model, cell.population.beta, cell.model.reference.flat
     cloud = u
     for _ in range(n_steps):
         levels = beta * model.mean(cloud) + cell.measure.log_pdf(cloud)
         best = cloud[np.argsort(-levels, kind="stable")[:20]]
-        about = Reference.of(best)
-        cloud = np.concatenate([best, about.mean + rng.standard_normal((100, u.shape[1])) @ about.root.T])
+        about = Reference.of(best, flat)
+        around = about.mean + rng.standard_normal((100, u.shape[1])) @ about.root.T
+        cloud = np.concatenate([best, bent(around, flat)])
     whiten = model.reference.whiten
     own = Reference.of(whiten(u))
     distance2 = square_distances(own.whiten(whiten(best[:1])), own.whiten(model.gp.x)).min()
@@ -137,11 +138,10 @@ def selection_measure(cell: Cell, rng: np.random.Generator, n_broad: int = 1000)
     weights : (N,) array, sum to one
     """
     model, measure, beta, inner = cell.model, cell.measure, cell.population.beta, cell.population.u
-    root = Reference.of(inner).root
-    size = rng.choice([0.3, 0.7, 1.2], size=(n_broad, 1))
-    outer = inner[rng.integers(len(inner), size=n_broad)] + size * (
-        rng.standard_normal((n_broad, model.n_dim)) @ root.T
-    )
+    flat = model.reference.flat
+    size, root = rng.choice([0.3, 0.7, 1.2], size=(n_broad, 1)), Reference.of(inner, flat).root
+    step = size * (rng.standard_normal((n_broad, model.n_dim)) @ root.T)
+    outer = bent(straightened(inner[rng.integers(len(inner), size=n_broad)], flat) + step, flat)
     mean, sd = model.predict(outer)
     optimistic = beta * (mean + np.minimum(sd, 3.0)) + measure.log_pdf(outer)
     broad = np.exp(np.minimum(optimistic - typical_level(cell), 0.0))

@@ -17,7 +17,7 @@ from basq.observations import Observations
 from basq.quadrature.importance import Estimate, estimate
 from basq.quadrature.smc import Population, temper
 from basq.surrogate.log_model import LogModel
-from basq.surrogate.reference import Reference
+from basq.surrogate.reference import Reference, StraightMeasure, bent
 from basq.types import BoolArray, FloatArray, IntArray
 
 N_PARTICLES, MAX_DRAWS = 1000, 20_000
@@ -194,9 +194,14 @@ class Cell:
         references = plan.references or [Reference.first(own.u, own.log_values + log_measure, kind) for kind in kinds]
         models = [LogModel.fit(own, log_measure, r, plan.warm, rescue=plan.rescue) for r in references]
         model = models[0] if len(models) == 1 else max(models, key=lambda m: m.held_out + NATURAL * (m is models[-1]))
-        population = temper(model, measure, N_PARTICLES, rng)
+        # in the model's own coordinates, where the posterior is least bent
+        flat, straight = model.reference.flat, model.straight
+        within = measure if flat is None else StraightMeasure(measure, flat)
+        population = temper(straight, within, N_PARTICLES, rng)
         error = MONTE_CARLO if population.beta >= 1.0 else np.inf
-        found = estimate(model, measure, population.u, n_draws(model.n_dim), rng, error=error, most=MAX_DRAWS)
+        found = estimate(straight, within, population.u, n_draws(model.n_dim), rng, error=error, most=MAX_DRAWS)
+        population = replace(population, u=bent(population.u, flat), warmer=bent(population.warmer, flat))
+        found = replace(found, u=bent(found.u, flat), heavy=bent(found.heavy, flat))
         n_compared = len(own) if len(models) > 1 else plan.n_compared
         return cls(plan.gate, measure, model, population, found, len(own), n_compared)
 

@@ -227,6 +227,11 @@ class LogModel:
         """Return this model as if it had been right at points u (m, d)."""
         return replace(self, gp=self.gp.expecting(self.reference.whiten(u), noise=NOISE_FLOOR**2))
 
+    @property
+    def straight(self) -> "LogModel":
+        """The same as a function of the coordinates that are whitened, which need not be those of standard space."""
+        return replace(self, reference=replace(self.reference, flat=None))
+
     def mean(self, u: FloatArray) -> FloatArray:
         """Mean log ℓ minus ``scale.top``, tamed above the ceiling, with the log-probability of being non-zero."""
         z = self.reference.whiten(u)

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import ndtr, ndtri
 
+from basq.gaussians import LOG_2PI, Measure
 from basq.linalg import cho_inverse, cholesky, solve_lower
 from basq.types import BoolArray, FloatArray
 
@@ -19,6 +20,9 @@ LEAST_CURVATURE = 0.1
 
 NARROWEST = 1e-10
 """Standard deviation below which samples have collapsed, for a prior has one of order one."""
+
+LEAST_PROBABILITY = 1e-15
+"""Distance of a probability from zero and one, so that u is finite."""
 
 CENTRAL = 0.9
 """Share of the samples, the central ones, that a Gaussian is fitted to."""
@@ -120,3 +124,36 @@ def straightened(u: FloatArray, flat: BoolArray | None) -> FloatArray:
     out = u.copy()
     out[:, flat] = ndtr(u[:, flat])
     return out
+
+
+def bent(v: FloatArray, flat: BoolArray | None) -> FloatArray:
+    """Inverse of `straightened`; what lies outside the box of probabilities is folded back into it."""
+    if flat is None:
+        return v
+    out, p = v.copy(), np.abs(v[:, flat])
+    out[:, flat] = ndtri(np.clip(np.minimum(p, 2.0 - p), LEAST_PROBABILITY, 1.0 - LEAST_PROBABILITY))
+    return out
+
+
+@dataclass(frozen=True)
+class StraightMeasure:
+    """A measure over standard space as it is over `straightened` points.
+
+    Attributes
+    ----------
+    base : Measure
+    flat : (d,) bool array
+    """
+
+    base: Measure
+    flat: BoolArray
+
+    def log_pdf(self, v: FloatArray) -> FloatArray:
+        p, u = v[:, self.flat], bent(v, self.flat)
+        z = u[:, self.flat]
+        log_slopes = 0.5 * np.einsum("ij,ij->i", z, z) + 0.5 * z.shape[1] * LOG_2PI
+        inside = ((p > 0.0) & (p < 1.0)).all(axis=1)
+        return np.where(inside, self.base.log_pdf(u) + log_slopes, -np.inf)
+
+    def sample(self, n: int, rng: np.random.Generator) -> FloatArray:
+        return straightened(self.base.sample(n, rng), self.flat)
