@@ -21,7 +21,6 @@ from basq.observations import Observations
 from basq.paper import Paper
 from basq.scouts import Scout
 from basq.state import State
-from basq.surrogate.gp import GP
 from basq.surrogate.log_model import LogModel
 from basq.surrogate.reference import Reference
 from basq.surrogate.trend import TrendKernel
@@ -122,12 +121,6 @@ def work(variant: str, family: str, seed: int) -> Row:
         return {"variant": variant, **engine.work(family, seed)}
 
 
-def left_out(gp: GP) -> tuple[np.ndarray, np.ndarray]:
-    """Leave-one-out means and variances at the process's own points."""
-    precision = np.diag(gp.precision)
-    return gp.y - gp.weights / precision, 1.0 / precision
-
-
 def warps(family: str, seed: int) -> Row:
     """The engine's last observations under other warps: error of log Z, and leave-one-out error of the likelihood."""
     problem = engine.FAMILIES[family](seed)
@@ -138,8 +131,8 @@ def warps(family: str, seed: int) -> Row:
     fitted, seen = states[-1].fitted, states[-1].observations
     model = fitted.cells[0].model
     truth = np.exp(seen.log_values - model.scale.top)
-    mean, var = left_out(model.gp)
-    log_mean = mean / model.scale.factor + 0.5 * np.minimum(var / model.scale.factor**2, 4.0)
+    residuals, var = model.gp.left_out
+    log_mean = (model.gp.y - residuals) / model.scale.factor + 0.5 * np.minimum(var / model.scale.factor**2, 4.0)
     row = {
         "family": family, "seed": seed, "calls": len(seen), "log": fitted.log_evidence - problem.log_evidence,
         "log_loo": _rms(truth - np.exp(np.minimum(log_mean, 10.0))),
@@ -147,7 +140,7 @@ def warps(family: str, seed: int) -> Row:
     for name, method in (("identity", Paper(model="vanilla")), ("root", Paper(model="wsabi-l"))):
         other = method.fit(seen, problem.prior, None, np.random.default_rng(0))
         scale = np.exp(other.log_scale - model.scale.top)
-        mean, _ = left_out(other.surrogate.gp)
+        mean = other.surrogate.gp.y - other.surrogate.gp.left_out[0]
         likelihood = mean if name == "identity" else other.surrogate.offset + 0.5 * mean**2
         row |= {name: other.log_evidence - problem.log_evidence, f"{name}_loo": _rms(truth - scale * likelihood)}
     return row

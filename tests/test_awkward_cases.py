@@ -401,3 +401,26 @@ def test_a_sharp_gaussian_in_a_box_takes_few_calls():
     result = infer(problem.log_likelihood, problem.prior, vectorized=True, max_evals=200)
     assert result.converged
     assert_honest(result, problem.log_evidence)
+
+
+@pytest.mark.parametrize("width", [1e-3, 1e-4, 1e-5])
+def test_a_wall_through_a_very_narrow_posterior(width):
+    def log_likelihood(x):
+        inside = x[:, 0] < 0.3 + 0.5 * width
+        return np.where(inside, -0.5 * (((x - 0.3) / width) ** 2).sum(axis=1), -np.inf)
+
+    result = infer(log_likelihood, [stats.norm(), stats.norm()], vectorized=True)
+    truth = 2.0 * np.log(width) - 0.09 + stats.norm.logcdf(0.5)
+    assert_honest(result, truth)
+
+
+@pytest.mark.parametrize("n_dim", [1, 2])
+def test_a_posterior_at_the_very_edge_of_a_huge_box(n_dim):
+    """A scale parameter with a uniform prior up to 10¹⁰ that is of order one."""
+    prior = {"scale": (0.0, 1e10), "other": stats.norm()}
+
+    def log_likelihood(x):
+        return -0.5 * (np.log(np.maximum(x[0], 1e-300)) / 0.3) ** 2
+
+    result = infer(log_likelihood, dict(list(prior.items())[:n_dim]))
+    assert_honest(result, np.log(0.3 * np.sqrt(2.0 * np.pi)) + 0.5 * 0.3**2 - np.log(1e10))

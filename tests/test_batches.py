@@ -79,5 +79,16 @@ def test_samples_that_have_collapsed_onto_a_known_point(cell):
     lost = replace(cell, population=replace(cell.population, u=np.tile(known, (1000, 1))))
     points, weights = selection_measure(lost, np.random.default_rng(1))
     assert len(points) > 100
+
+    class Rare:
+        """A prior that has no draw in the cell but what is known of it."""
+
+        log_pdf = staticmethod(cell.measure.log_pdf)
+
+        def sample(self, n, rng):
+            return np.tile(known, (n, 1))
+
+    points, weights = selection_measure(replace(lost, measure=Rare()), np.random.default_rng(1))
+    assert len(points) > 100
     assert weights.sum() == pytest.approx(1.0)
     assert cell_batch(lost, 16, 1, np.random.default_rng(1)).shape == (16, 3)

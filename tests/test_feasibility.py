@@ -67,3 +67,23 @@ def test_one_zero_only():
     p = np.exp(Feasibility.learn(x, finite).log_probability(x))
     assert np.isfinite(p).all()
     assert p[0] < p[1:].mean()
+
+
+@pytest.mark.parametrize("size", [1e3, 1e5, 1e8])
+def test_points_far_away_leave_digits_for_those_near_by(size):
+    """A posterior that is so much narrower than its prior: the design lies as far away."""
+    rng = np.random.default_rng(0)
+    x = np.concatenate([size * rng.normal(size=(25, 2)), 2.0 * rng.normal(size=(40, 2))])
+    found = Feasibility.learn(x, x[:, 0] < 0.5)
+    p = np.exp(found.log_probability(np.array([[-1.0, 0.0], [2.0, 0.0], [-size, 0.0], [size, 0.0]])))
+    assert (p[[0, 2]] > 0.9).all()
+    assert (p[[1, 3]] < 0.1).all()
+
+
+def test_every_hyperparameter_has_its_turn():
+    x, finite = walled(48)
+    found, turns = None, []
+    for _ in range(5):
+        found = Feasibility.learn(x, finite, found)
+        turns.append(found.turn)
+    assert turns == [0, 1, 2, 3, 0]

@@ -221,3 +221,16 @@ def test_pivots_are_those_of_a_pivoted_cholesky_factorisation():
     found = pivots(kernel, x, 12)
     np.testing.assert_array_equal(found[1:], expected[1:12] - 1)  # all first candidates are alike
     assert len(set(found)) == 12
+
+
+def test_left_out_predictions_against_fits_without_the_datum():
+    rng = np.random.default_rng(5)
+    x, y = rng.normal(size=(12, 2)), rng.normal(size=12)
+    kernel = Stationary("rbf", 2.0, np.full(2, 1.3))
+    gp = GP.condition(x, y, kernel, mean=0.3, noise=0.05)
+    residuals, variances = gp.left_out
+    for i in range(12):
+        others = np.arange(12) != i
+        p = GP.condition(x[others], y[others], kernel, mean=0.3, noise=0.05).predict(x[[i]])
+        assert residuals[i] == pytest.approx(y[i] - p.mean[0])
+        assert variances[i] == pytest.approx(p.var[0] + 0.05)

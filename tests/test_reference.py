@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from basq.gaussians import GaussianMixture
-from basq.surrogate.reference import Reference, StraightMeasure, bent, straightened
+from basq.surrogate.reference import NARROWEST, Reference, StraightMeasure, bent, straightened
 
 RNG = np.random.default_rng(0)
 ROOT = np.array([[0.3, 0.0, 0.0], [0.2, 0.01, 0.0], [-1.0, 0.5, 2.0]])
@@ -60,9 +60,15 @@ def test_a_narrow_gaussian_looks_the_same_in_both_kinds_of_coordinates():
     np.testing.assert_allclose(straight.whiten(u), gate.whiten(u), atol=0.05)
 
 
-def test_samples_that_have_collapsed_have_a_finite_reference():
-    found = Reference.of(np.full((10, 3), 0.7))
-    assert np.isfinite(found.whiten(np.zeros((1, 3)))).all()
+@pytest.mark.parametrize("sd", [0.0, 1e-13])
+def test_samples_that_have_collapsed_have_a_reference_of_some_width(sd):
+    found = Reference.of(0.7 + sd * RNG.standard_normal((10, 3)))
+    np.testing.assert_allclose(found.root @ found.root.T, NARROWEST**2 * np.eye(3), rtol=1e-6, atol=1e-18)
+
+
+def test_a_gate_in_the_far_tail_of_a_box():
+    (straight,) = Reference(np.full(3, 9.0), 0.1 * np.eye(3)).in_all((FLAT,))
+    assert np.diag(straight.root).min() == pytest.approx(NARROWEST)
 
 
 def test_straightened_points_come_back():

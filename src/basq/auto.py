@@ -393,8 +393,8 @@ def standard_deviation(total: Total, audits: tuple[Audit, ...], trail: tuple[tup
     """Standard deviation of log Z.
 
     Surrogate variance times the audits' calibration, a share of the C/2 term, Monte Carlo error, half the last change,
-    the mass at the edge of zero likelihood and half as much again, what the surrogate promises above the best value
-    seen, and a floor.
+    the mass at the edge of zero likelihood and half as much again, what the surrogate promises above its ceiling, and a
+    floor.
     """
     measured = calibration(audits)
     factor = float(np.clip(measured, 1.0, 25.0)) if np.isfinite(measured) else 4.0

@@ -41,7 +41,7 @@ def cell_batch(cell: Cell, n: int, n_cells: int, rng: np.random.Generator) -> Fl
 
 
 def summit(cell: Cell, rng: np.random.Generator, n_steps: int = 6) -> FloatArray:
-    """Return where the surrogate is highest, unless something was seen close to it: (1, d) or (0, d).
+    """Return where the surrogate's posterior is highest, unless something was seen close to it: (1, d) or (0, d).
 
     In many dimensions samples hardly ever lie near the top of a density: if it is far higher than the surrogate
     believes, as a heavy-tailed one is, they would not show it.
@@ -150,6 +150,7 @@ def selection_measure(cell: Cell, rng: np.random.Generator, n_broad: int = 1000)
     points = np.concatenate([inner, outer])
     keep = (weights > 1e-12) & ~under_way(cell, points)
     if keep.sum() < 0.1 * n_broad:  # the samples have collapsed onto points that are known: look everywhere
-        points, weights = measure.sample(n_broad, rng), np.ones(n_broad)
-        keep = ~under_way(cell, points)
+        cloud = cell.gate.mean + 2.0 * rng.standard_normal((n_broad, model.n_dim)) @ cell.gate.root.T
+        points = np.concatenate([points[keep], measure.sample(n_broad, rng), cloud])
+        weights, keep = np.ones(len(points)), ~under_way(cell, points)
     return points[keep], weights[keep] / weights[keep].sum()

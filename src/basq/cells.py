@@ -193,7 +193,7 @@ class Cell:
         log_measure = measure.log_pdf(own.u)
         references = plan.references or [Reference.first(own.u, own.log_values + log_measure, kind) for kind in kinds]
         models = [LogModel.fit(own, log_measure, r, plan.warm, rescue=plan.rescue) for r in references]
-        model = models[0] if len(models) == 1 else max(models, key=lambda m: m.held_out + NATURAL * (m is models[-1]))
+        model = models[0] if len(models) == 1 else max(models, key=preference)
         # in the model's own coordinates, where the posterior is least bent
         flat, straight = model.reference.flat, model.straight
         within = measure if flat is None else StraightMeasure(measure, flat)
@@ -204,6 +204,11 @@ class Cell:
         found = replace(found, u=bent(found.u, flat), heavy=bent(found.heavy, flat))
         n_compared = len(own) if len(models) > 1 else plan.n_compared
         return cls(plan.gate, measure, model, population, found, len(own), n_compared)
+
+
+def preference(model: LogModel) -> float:
+    """What the data say for a surrogate, and custom for its coordinates."""
+    return model.held_out + NATURAL * (model.reference.flat is not None)
 
 
 def first_plan(n_dim: int) -> list[Plan]:

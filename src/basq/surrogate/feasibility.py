@@ -6,13 +6,12 @@ Laplace's approximation would be simpler, but doubts a point amid hundreds of it
 trend, for at the scale of a posterior a wall is nearly straight or evenly bent, and departures from it.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from scipy.special import log_ndtr
+from scipy.special import erfcx, log_ndtr
 
-from basq.gaussians import LOG_2PI
 from basq.linalg import cholesky, inverse_lower, product_lower
 from basq.surrogate.trend import TrendKernel
 from basq.types import BoolArray, FloatArray
@@ -24,6 +23,9 @@ STEPS = np.log([10.0, 10.0, 10.0, 2.0])
 LOWER, UPPER = np.log([1e-2, 1e-3, 1e-2, 0.25]), np.log([1e5, 1e4, 1e3, 8.0])
 BETTER = 0.1
 """Nats of evidence that make a change worth while."""
+FARTHEST = 100.0
+"""Distance from the origin to which points farther away are moved: what they say is said there too, and the trend's
+square would leave no digits for the rest."""
 DAMPING, MOST_ROUNDS, SETTLED = 0.8, 40, 1e-3
 """Step of all sites at once, most of such steps, and the change of the evidence in nats that ends them."""
 
@@ -43,6 +45,7 @@ class Feasibility:
     Attributes
     ----------
     x : (n, d) array
+        Points, none of them farther than `FARTHEST`.
     theta : (4,) array
         Logarithms of the variances of linear and quadratic trend and of departures, and of the lengthscale over √d.
     sites : Sites
@@ -52,6 +55,8 @@ class Feasibility:
         L⁻¹ S, with S the root of the sites' precisions and L the Cholesky factor of I + S K S.
     log_evidence : float
         Log marginal likelihood of the labels.
+    turn : int
+        The hyperparameter that was looked at last.
     """
 
     x: FloatArray
@@ -60,22 +65,25 @@ class Feasibility:
     weights: FloatArray
     inverse_factor: FloatArray
     log_evidence: float
+    turn: int = 0
 
     @classmethod
     def learn(cls, x: FloatArray, finite: BoolArray, previous: "Feasibility | None" = None) -> "Feasibility":
         """Learn from points (n, d) and whether their likelihood was finite (n,).
 
         The first search goes on until no change of a hyperparameter is for the better; later ones, which begin with the
-        last answer, look at one hyperparameter each.
+        last answer, look at one hyperparameter each, in turn.
         """
+        x = nearer(x)
         best = cls.at(x, finite, FIRST if previous is None else previous.theta)
-        looked_at = range(len(FIRST)) if previous is None else [len(x) % len(FIRST)]
+        turn = 0 if previous is None else (previous.turn + 1) % len(FIRST)
+        looked_at = range(len(FIRST)) if previous is None else [turn]
         while True:
             steps = [sign * np.diag(STEPS)[i] for i in looked_at for sign in (1.0, -1.0)]
             others = [cls.at(x, finite, np.clip(best.theta + s, LOWER, UPPER), best.sites) for s in steps]
             better = max(others, key=lambda o: o.log_evidence)
-            if better.log_evidence < best.log_evidence + BETTER:
-                return best
+            if not better.log_evidence - best.log_evidence >= BETTER:
+                return replace(best, turn=turn)
             best = better
 
     @classmethod
@@ -104,11 +112,18 @@ class Feasibility:
 
     def log_probability(self, x: FloatArray) -> FloatArray:
         """Log-probability that the likelihood is not zero at points (m, d): (m,)."""
+        x = nearer(x)
         cross = self.kernel(self.x, x)
         half = product_lower(self.inverse_factor, cross)
         var = np.maximum(self.kernel.diagonal(x) - np.einsum("ij,ij->j", half, half), 0.0)
         out: FloatArray = log_ndtr(self.weights @ cross / np.sqrt(1.0 + var))
         return out
+
+
+def nearer(x: FloatArray) -> FloatArray:
+    """Points (n, d) moved towards the origin as far as `FARTHEST`."""
+    distance = np.linalg.norm(x, axis=1)
+    return x if not (distance > FARTHEST).any() else x * np.minimum(1.0, FARTHEST / np.maximum(distance, 1.0))[:, None]
 
 
 def kernel(theta: FloatArray, n_dim: int) -> TrendKernel:
@@ -128,9 +143,9 @@ def _matched(sign: FloatArray, mean: FloatArray, var: FloatArray, sites: Sites) 
     scale = np.sqrt(1.0 + cavity_var)
     t = sign * cavity_mean / scale
     log_p = log_ndtr(t)
-    ratio = np.exp(-0.5 * (t * t + LOG_2PI) - log_p)
+    ratio = np.sqrt(2.0 / np.pi) / erfcx(-t / np.sqrt(2.0))  # φ(t) / Φ(t)
     matched_mean = cavity_mean + sign * cavity_var * ratio / scale
-    matched_var = cavity_var * (1.0 - cavity_var * ratio * (t + ratio) / (1.0 + cavity_var))
+    matched_var = cavity_var * (1.0 - cavity_var * np.clip(ratio * (t + ratio), 0.0, 1.0) / (1.0 + cavity_var))
     wanted = Sites(
         np.maximum(1.0 / np.maximum(matched_var, 1e-12) - precision, 1e-10),
         matched_mean / np.maximum(matched_var, 1e-12) - cavity_mean * precision,

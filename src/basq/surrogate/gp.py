@@ -109,8 +109,8 @@ class GP:
         return cls(x, y, kernel, mean, variances + jitter, factor)
 
     def __getstate__(self) -> dict[str, object]:
-        """Everything but the bound functions, which cannot be pickled and are made again when needed."""
-        return {k: v for k, v in self.__dict__.items() if k not in ("_weighted_sum", "_against")}
+        """Everything but what is made again when needed: bound functions, which cannot be pickled, and the inverse."""
+        return {k: v for k, v in self.__dict__.items() if k not in ("_weighted_sum", "_against", "_inverse_factor")}
 
     @cached_property
     def weights(self) -> FloatArray:
@@ -134,6 +134,12 @@ class GP:
     def precision(self) -> FloatArray:
         """Ω = (K + noise)⁻¹, (n, n). For weights and traces; variances go through the factor."""
         return cho_inverse(self.factor)
+
+    @property
+    def left_out(self) -> tuple[FloatArray, FloatArray]:
+        """Each datum minus its prediction from all others, and the variance of that prediction: (n,), (n,)."""
+        variances = 1.0 / np.einsum("ij,ij->j", self._inverse_factor, self._inverse_factor)
+        return self.weights * variances, variances
 
     @property
     def misfit(self) -> float:

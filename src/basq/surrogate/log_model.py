@@ -181,6 +181,7 @@ class LogModel:
                 found = search(recalled=last, max_steps=NEXT_STEPS)
                 if found.misfit < ASTRAY:
                     return found
+                last = found.optimum
             return search(recalled=last, other_starts=[_scaled_start(start, z[finite], y)], max_steps=FIRST_STEPS)
 
         labels = None if finite.all() else Feasibility.learn(z, finite, previous.feasible if previous else None)
@@ -202,9 +203,8 @@ class LogModel:
 
         The marginal likelihood would judge by all values, most of which lie far below the posterior.
         """
-        variances = 1.0 / np.diag(self.gp.precision)
-        z2 = self.gp.weights**2 * variances
-        return -0.5 * float((np.log(variances) + z2)[self.in_play].sum())
+        residuals, variances = self.gp.left_out
+        return -0.5 * float((np.log(variances) + residuals**2 / variances)[self.in_play].sum())
 
     @cached_property
     def ceiling(self) -> float:

@@ -18,8 +18,9 @@ from basq.types import BoolArray, FloatArray
 LEAST_CURVATURE = 0.1
 """Curvature of a log-density, in units of its samples' covariance, below which a direction is not like a Gaussian."""
 
-NARROWEST = 1e-10
-"""Standard deviation below which samples have collapsed, for a prior has one of order one."""
+NARROWEST = 1e-8
+"""Least standard deviation of a reference. A prior has one of order one: samples of less have collapsed, or lie so
+close to the edge of a box that their probabilities have no digits left."""
 
 LEAST_PROBABILITY = 1e-15
 """Distance of a probability from zero and one, so that u is finite."""
@@ -47,7 +48,7 @@ class Reference:
 
     @classmethod
     def of(cls, points: FloatArray, flat: BoolArray | None = None) -> "Reference":
-        """Mean and covariance of points (n, d); the unit matrix where they say nothing."""
+        """Mean and covariance of points (n, d); the unit matrix for a single one."""
         points = straightened(points, flat)
         n, d = points.shape
         mean = points.mean(axis=0)
@@ -56,7 +57,8 @@ class Reference:
         # coordinates may differ in scale by many orders: factorise the correlations
         sd = np.maximum(np.sqrt(np.diag(cov)), NARROWEST)
         correlation = cov / np.outer(sd, sd)
-        return cls(mean, sd[:, None] * cholesky(correlation + 1e-9 * np.eye(d))[0], flat)
+        np.fill_diagonal(correlation, 1.0 + 1e-9)
+        return cls(mean, sd[:, None] * cholesky(correlation)[0], flat)
 
     @classmethod
     def beneath(cls, points: FloatArray, log_density: FloatArray) -> tuple["Reference", float]:
@@ -96,6 +98,7 @@ class Reference:
     def in_all(self, kinds: Iterable[BoolArray | None]) -> "tuple[Reference, ...]":
         """A Gaussian in standard space as it looks, to first order, with the probabilities of some parameters."""
         slope = np.exp(-0.5 * self.mean**2) / np.sqrt(2.0 * np.pi)
+        slope = np.maximum(slope, NARROWEST / np.linalg.norm(self.root, axis=1))
         out = []
         for flat in kinds:
             scale = np.where(flat, slope, 1.0) if flat is not None else np.ones(len(slope))

@@ -18,7 +18,7 @@ from basq.surrogate.kernels import Contraction, DistanceSum
 from basq.types import FloatArray
 
 KNOTS = np.linspace(-4.0, 4.0, 11)
-"""Knots of the one-dimensional functions, on the scale of asinh(standardised parameter) or log(distance)."""
+"""Knots of the one-dimensional functions, on the scale of asinh(standardised parameter) or log √(1 + distance²)."""
 
 KNOT_ROOT = np.linalg.inv(np.linalg.cholesky(np.exp(-0.5 * (KNOTS[:, None] - KNOTS) ** 2) + 1e-6 * np.eye(11))).T
 
@@ -34,7 +34,7 @@ class Grams:
 
 @dataclass(frozen=True)
 class TrendKernel:
-    """v RQ(z) + s₀ + s₁ zᵀz′ + s₂ (zᵀz′)² + a Σⱼ k(xⱼ, xⱼ′) in whitened coordinates z, x = axes z and log √(1 + |z|²).
+    """v RQ(z) + s₀ + s₁ zᵀz′ + s₂ (zᵀz′)² + a Σⱼ k(xⱼ, xⱼ′) in whitened z, x = asinh(axes z) and log √(1 + |z|²).
 
     Attributes
     ----------
@@ -120,7 +120,7 @@ class TrendKernel:
         return self._covariance(a, b, left, left if a is b else self.features(b))
 
     def _covariance(self, a: FloatArray, b: FloatArray, left: FloatArray, right: FloatArray) -> FloatArray:
-        """K(a, b) from points and their one-parameter functions: (n, m)."""
+        """K(a, b) from points and their one-dimensional functions: (n, m)."""
         s0, s1, s2 = self.trend
         inner = a @ b.T
         out = self._rational(a, b)
