@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from basq.cells import CellMeasure
 from basq.gaussians import GaussianMixture
 from basq.surrogate.reference import NARROWEST, Reference, StraightMeasure, bent, straightened
 
@@ -87,6 +88,11 @@ def test_a_measure_over_straightened_points():
     # flat between the edges of a box, normal elsewhere
     np.testing.assert_allclose(measure.log_pdf(v), stats.norm.logpdf(v[:, 0]), atol=1e-9)
     assert (measure.log_pdf(np.array([[0.0, -0.1, 0.5], [0.0, 0.5, 1.0]])) == -np.inf).all()
+    gates = Reference(np.full(3, 0.5), np.eye(3)), Reference(np.full(3, -0.5), np.eye(3))
+    cell = CellMeasure(GaussianMixture.standard(3), gates, 0, np.empty((0, 3)))
+    inside = cell.inside(bent(v, FLAT))
+    expected = np.where(inside, measure.log_pdf(v), -np.inf)
+    np.testing.assert_allclose(StraightMeasure(cell, FLAT).log_pdf(v), expected, atol=1e-9)
     drawn = measure.sample(4000, np.random.default_rng(0))
     assert stats.kstest(drawn[:, 1], "uniform").pvalue > 0.01
     assert stats.kstest(drawn[:, 0], "norm").pvalue > 0.01

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from basq.cells import Cell
-from basq.scouts import Scout, nearest_sample, unexplained
+from basq.scouts import Scout, nearest_samples, unexplained
 from basq.selection.exploration import SEARCHES, Bulk, Explorer, outside, searches, spread_points
 from basq.surrogate.log_model import window
 from basq.types import FloatArray
@@ -47,8 +47,8 @@ def find_suspect(
     if not basin.any():
         return None
     index = int(np.where(basin, levels, -np.inf).argmax())
-    nearest = [nearest_sample(c, u[index]) for c in cells]
-    closest = min(nearest, key=lambda p: float(((p - u[index]) ** 2).sum()))
+    nearest = np.concatenate([nearest_samples(c, u[[index]]) for c in cells])
+    closest = nearest[int(((nearest - u[index]) ** 2).sum(axis=1).argmin())]
     return Suspect(index, 0.5 * (u[index] + closest))
 
 

@@ -13,6 +13,7 @@ from scipy.special import ndtr
 
 from basq.cells import Cell
 from basq.gaussians import Measure, log_normal_pdf
+from basq.linalg import square_distances
 from basq.observations import Observations
 from basq.quadrature.smc import temper
 from basq.selection.exploration import Bulk, Explorer, outside
@@ -33,11 +34,10 @@ DIP = 0.1
 N_PARTICLES = 500
 
 
-def nearest_sample(cell: Cell, point: FloatArray) -> FloatArray:
-    """Posterior sample of a cell that is nearest to a point in the cell's own metric: (d,)."""
+def nearest_samples(cell: Cell, u: FloatArray) -> FloatArray:
+    """Posterior samples of a cell that are nearest to points u (m, d) in the cell's own metric: (m, d)."""
     whiten = cell.model.reference.whiten
-    difference = whiten(cell.population.u) - whiten(point[None])
-    return cell.population.u[int((difference**2).sum(axis=1).argmin())]
+    return cell.population.u[square_distances(whiten(u), whiten(cell.population.u)).argmin(axis=1)]
 
 
 def unexplained(cells: Sequence[Cell], u: FloatArray, log_posterior: FloatArray) -> tuple[BoolArray, BoolArray]:
@@ -160,8 +160,8 @@ def valleys(
     ends = []
     for cell in cells:
         some = cell.population.u[rng.choice(len(cell.population.u), n_ways, replace=False)]
-        nearest = np.stack([nearest_sample(cell, point) for point in u])
-        ends.append(np.concatenate([np.tile(some, (len(u), 1, 1)), nearest[:, None]], axis=1))
+        nearest = nearest_samples(cell, u)[:, None]
+        ends.append(np.concatenate([np.tile(some, (len(u), 1, 1)), nearest], axis=1))
     steps = np.linspace(0.1, 0.9, 7)[:, None]
     ways = u[:, None, None] + steps * (np.concatenate(ends, axis=1) - u[:, None])[:, :, None]
     levels = explorer.gp.predict_mean(ways.reshape(-1, u.shape[1])).reshape(ways.shape[:-1])

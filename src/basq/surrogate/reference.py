@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from basq.gaussians import LOG_2PI, Measure
+from basq.gaussians import LOG_2PI, GaussianMixture, Measure
 from basq.linalg import cho_inverse, cholesky, solve_lower
 from basq.types import BoolArray, FloatArray
 
@@ -145,6 +145,7 @@ class StraightMeasure:
     Attributes
     ----------
     base : Measure
+        N(0, I), which leaves nothing of flat parameters but a box, or a part of it.
     flat : (d,) bool array
     """
 
@@ -152,11 +153,17 @@ class StraightMeasure:
     flat: BoolArray
 
     def log_pdf(self, v: FloatArray) -> FloatArray:
-        p, u = v[:, self.flat], bent(v, self.flat)
-        z = u[:, self.flat]
-        log_slopes = 0.5 * np.einsum("ij,ij->i", z, z) + 0.5 * z.shape[1] * LOG_2PI
+        p = v[:, self.flat]
         inside = ((p > 0.0) & (p < 1.0)).all(axis=1)
-        return np.where(inside, self.base.log_pdf(u) + log_slopes, -np.inf)
+        if isinstance(self.base, GaussianMixture):
+            return np.where(inside, _log_standard(v[:, ~self.flat]), -np.inf)
+        u = bent(v, self.flat)
+        return np.where(inside, self.base.log_pdf(u) - _log_standard(u[:, self.flat]), -np.inf)
 
     def sample(self, n: int, rng: np.random.Generator) -> FloatArray:
         return straightened(self.base.sample(n, rng), self.flat)
+
+
+def _log_standard(z: FloatArray) -> FloatArray:
+    """Log-density of N(0, I) at the rows of z: (n,)."""
+    return -0.5 * (np.einsum("ij,ij->i", z, z) + z.shape[1] * LOG_2PI)
