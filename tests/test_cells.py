@@ -176,6 +176,14 @@ def test_split_only_what_is_separated():
     assert split(np.stack([np.cos(angle), np.sin(angle)], axis=1)) is None
 
 
+def test_two_modes_that_one_surrogate_describes_count_as_two(cells):
+    rng = np.random.default_rng(3)
+    for gap, apart, n_modes in ((8.0, True, 2), (5.5, False, 2), (3.0, False, 1)):
+        u = rng.normal(size=(1000, 2)) + np.repeat([[0.0, 0.0], [gap, 0.0]], 500, axis=0)
+        assert (split(u) is not None) == apart
+        assert replace(cells[0], population=replace(cells[0].population, u=u)).n_modes == n_modes
+
+
 def test_split_finds_the_direction_among_many():
     # across five directions in which nothing is divided, the extreme samples say nothing about the sixth
     rng = np.random.default_rng(10)

@@ -176,9 +176,14 @@ class AutoFit:
         return self.cells[int(np.argmax(self.total.shares))].model.noise
 
     @property
+    def n_modes(self) -> int:
+        """Modes found so far."""
+        return sum(cell.n_modes for cell in self.cells)
+
+    @property
     def unseen(self) -> float:
         """Standard deviation of log Z for modes not found yet."""
-        return unseen(len(self.cells), int(self.observations.explores.sum()), self.n_dim)
+        return unseen(self.n_modes, int(self.observations.explores.sum()), self.n_dim)
 
     def doubts(self, dlogz: float) -> list[str]:
         """Reasons not to believe the answer yet, exploration aside."""
@@ -204,13 +209,13 @@ class AutoFit:
     def unexplored(self, dlogz: float) -> list[str]:
         """Reasons to look further for other modes."""
         out = []
-        if len(self.cells) > 1 and not self.log_evidence_std <= dlogz:
-            out.append(f"{len(self.cells)} modes were found, and a further one would add sd {self.unseen:.2g}")
+        if self.n_modes > 1 and not self.log_evidence_std <= dlogz:
+            out.append(f"{self.n_modes} modes were found, and a further one would add sd {self.unseen:.2g}")
         if self.explored < quota(self.n_dim):
             n = f"only {counted(self.explored, 'exploration point')}" if self.explored else "no exploration point"
             out.append(f"{n} since the last surprise")
         # a ridge can look like many modes for ever; where there are several, it hardly is one
-        patient = len(self.cells) > 1 or self.explored < PATIENCE * quota(self.n_dim)
+        patient = self.n_modes > 1 or self.explored < PATIENCE * quota(self.n_dim)
         if self.scout.n_outlying and patient:
             out.append(f"{counted(self.scout.n_outlying, 'observation suggests', 'observations suggest')} another mode")
         if self.climbing and patient:

@@ -26,6 +26,8 @@ MONTE_CARLO = 0.01
 MAX_CELLS = 8
 EMPTY_BORDER = 3.0
 """Margin of log-densities that nearly all samples must keep for a population to count as separated."""
+THIN_BORDER = 1.0
+"""The same for two modes that one surrogate describes, but that are counted as two."""
 APART = 4.0
 """Standard deviations between the centres of two separated parts."""
 COMPARED_AGAIN = 1.25
@@ -164,6 +166,11 @@ class Cell:
         log_l = self.model.predict_mean(u)
         return Reference.beneath(u, log_l + self.measure.log_pdf(u)), Reference.beneath(ndtr(u), log_l)
 
+    @cached_property
+    def n_modes(self) -> int:
+        """Modes that it describes: one, or two with hardly anything between them."""
+        return 2 if self.resolved and split(self.population.u, THIN_BORDER) else 1
+
     @property
     def lost(self) -> bool:
         """Whether the surrogate's posterior has collapsed and the next fit should start afresh."""
@@ -262,16 +269,16 @@ def _continued(cell: Cell, kinds: Kinds, *, alone: bool, rescue: bool) -> Plan:
     return Plan(gate, references, cell.model, cell.population, rescue, cell.n_compared)
 
 
-def split(u: FloatArray) -> tuple[Reference, Reference] | None:
+def split(u: FloatArray, border: float = EMPTY_BORDER) -> tuple[Reference, Reference] | None:
     """Two Gaussians, if samples u (n, d) fall into two parts with an empty border between them; else None."""
     for label in partings(Reference.of(u).whiten(u)):
-        parts = _parted(u, label)
+        parts = _parted(u, label, border)
         if parts:
             return parts
     return None
 
 
-def _parted(u: FloatArray, label: BoolArray, n_steps: int = 5) -> tuple[Reference, Reference] | None:
+def _parted(u: FloatArray, label: BoolArray, border: float, n_steps: int = 5) -> tuple[Reference, Reference] | None:
     """Let two parts of samples u (n, d) settle, each sample going to the Gaussian that explains it better."""
     n, d = u.shape
     for _ in range(n_steps):
@@ -285,7 +292,7 @@ def _parted(u: FloatArray, label: BoolArray, n_steps: int = 5) -> tuple[Referenc
         label = moved
     margin = np.abs(scores[:, 0] - scores[:, 1])
     distances = [float(np.linalg.norm(a.whiten(b.mean[None]))) for a, b in (parts, parts[::-1])]
-    return parts if np.quantile(margin, 0.01) > EMPTY_BORDER and min(distances) > APART else None
+    return parts if np.quantile(margin, 0.01) > border and min(distances) > APART else None
 
 
 def partings(x: FloatArray) -> tuple[BoolArray, BoolArray]:
