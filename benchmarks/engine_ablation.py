@@ -102,7 +102,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "no ceiling": {"basq.surrogate.log_model.headroom": lambda n_dim: 1e3},
     "no scouts": {"basq.auto.Scout.send": nobody},
     "no cells": {"basq.cells.MAX_CELLS": 1},
-    "no audit": {"basq.auto.calibration": lambda audits: 1.0},
+    "no audit": {"basq.auto.calibration": lambda audits: 1.0, "basq.uncertainty.calibration": lambda audits: 1.0},
     "samples, not recombination": {"basq.batches.integrate_batch": plain_samples},
     "greedy variance, not recombination": {"basq.batches.integrate_batch": greedy_variance},
 }  # fmt: skip

@@ -134,13 +134,13 @@ def test_a_target_that_calls_cannot_reach_is_said_so():
 
 
 def test_counts_in_reasons_agree_with_their_nouns():
-    fitted = SimpleNamespace(cells=(None,), n_dim=2, scout=SimpleNamespace(n_outlying=1), explored=1, climbing=1)
+    fitted = SimpleNamespace(n_modes=1, n_dim=2, scout=SimpleNamespace(n_outlying=1), explored=1, climbing=1)
     assert AutoFit.unexplored(fitted, 0.1) == [
         "only 1 exploration point since the last surprise",
         "1 observation suggests another mode",
         "1 search for a mode is still climbing",
     ]
-    fitted = SimpleNamespace(cells=(None,), n_dim=2, scout=SimpleNamespace(n_outlying=2), explored=0, climbing=3)
+    fitted = SimpleNamespace(n_modes=1, n_dim=2, scout=SimpleNamespace(n_outlying=2), explored=0, climbing=3)
     assert AutoFit.unexplored(fitted, 0.1) == [
         "no exploration point since the last surprise",
         "2 observations suggest another mode",
