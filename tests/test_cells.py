@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr, ndtri
 
-from basq.cells import Cell, Plan, Total, allocate, first_plan, gate_scores, labels, plan_cells, split
+from basq.cells import EMPTY_BORDER, Cell, Plan, Total, allocate, first_plan, gate_scores, halves, labels, plan_cells
 from basq.diagnostics import Audit, audit, calibration
 from basq.gaussians import GaussianMixture
 from basq.modes import bulks, explore, find_suspect, still_climbing
@@ -159,6 +159,10 @@ def test_bulk_contains_its_own_points():
     bulk = Bulk.of(Reference.of(points), points)
     assert bulk.contains(points).mean() > 0.95
     assert not bulk.contains(points.mean(axis=0) + [[0.1, 0.0]]).any()
+
+
+def split(u, border=EMPTY_BORDER):
+    return next((h.parts for h in halves(u) if h.border > border), None)
 
 
 def clouds(rng, gap, n=1000):

@@ -167,9 +167,17 @@ class Cell:
         return Reference.beneath(u, log_l + self.measure.log_pdf(u)), Reference.beneath(ndtr(u), log_l)
 
     @cached_property
+    def _halves(self) -> "list[Halves]":
+        return halves(self.population.u) if self.resolved else []
+
+    def split(self, border: float) -> tuple[Reference, Reference] | None:
+        """Two Gaussians, if the cell's samples fall into two parts with so empty a border between them; else None."""
+        return next((h.parts for h in self._halves if h.border > border), None)
+
+    @property
     def n_modes(self) -> int:
         """Modes that it describes: one, or two with hardly anything between them."""
-        return 2 if self.resolved and split(self.population.u, THIN_BORDER) else 1
+        return 2 if self.split(THIN_BORDER) else 1
 
     @property
     def lost(self) -> bool:
@@ -246,7 +254,7 @@ def plan_cells(
     """
     plans: list[Plan] = []
     for cell in cells:
-        parts = split(cell.population.u) if cell.resolved and len(cells) < MAX_CELLS else None
+        parts = cell.split(EMPTY_BORDER) if len(cells) < MAX_CELLS else None
         if parts:
             plans += [Plan(part, part.in_all(kinds), cell.model, None, True) for part in parts]
         else:
@@ -269,16 +277,28 @@ def _continued(cell: Cell, kinds: Kinds, *, alone: bool, rescue: bool) -> Plan:
     return Plan(gate, references, cell.model, cell.population, rescue, cell.n_compared)
 
 
-def split(u: FloatArray, border: float = EMPTY_BORDER) -> tuple[Reference, Reference] | None:
-    """Two Gaussians, if samples u (n, d) fall into two parts with an empty border between them; else None."""
-    for label in partings(Reference.of(u).whiten(u)):
-        parts = _parted(u, label, border)
-        if parts:
-            return parts
-    return None
+@dataclass(frozen=True)
+class Halves:
+    """Two parts that samples fall into.
+
+    Attributes
+    ----------
+    parts : tuple of two Reference
+    border : float
+        Margin of log-densities that nearly all samples keep from the border between them.
+    """
+
+    parts: tuple[Reference, Reference]
+    border: float
 
 
-def _parted(u: FloatArray, label: BoolArray, border: float, n_steps: int = 5) -> tuple[Reference, Reference] | None:
+def halves(u: FloatArray) -> list[Halves]:
+    """Ways in which samples u (n, d) fall into two parts whose centres lie apart."""
+    found = (_parted(u, label) for label in partings(Reference.of(u).whiten(u)))
+    return [h for h in found if h]
+
+
+def _parted(u: FloatArray, label: BoolArray, n_steps: int = 5) -> Halves | None:
     """Let two parts of samples u (n, d) settle, each sample going to the Gaussian that explains it better."""
     n, d = u.shape
     for _ in range(n_steps):
@@ -290,9 +310,9 @@ def _parted(u: FloatArray, label: BoolArray, border: float, n_steps: int = 5) ->
         if (moved == label).all():
             break
         label = moved
-    margin = np.abs(scores[:, 0] - scores[:, 1])
     distances = [float(np.linalg.norm(a.whiten(b.mean[None]))) for a, b in (parts, parts[::-1])]
-    return parts if np.quantile(margin, 0.01) > border and min(distances) > APART else None
+    border = float(np.quantile(np.abs(scores[:, 0] - scores[:, 1]), 0.01))
+    return Halves(parts, border) if min(distances) > APART else None
 
 
 def partings(x: FloatArray) -> tuple[BoolArray, BoolArray]:
