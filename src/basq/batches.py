@@ -30,7 +30,7 @@ def cell_batch(cell: Cell, n: int, n_cells: int, rng: np.random.Generator) -> Fl
     """n new points for a cell: a cloud while it has too few for a model, then what integrates it best."""
     d = cell.model.n_dim
     if n_cells > 1 and cell.n_inside < d + 3:
-        return cell.gate.mean + 2.0 * rng.standard_normal((n, d)) @ cell.gate.root.T
+        return gate_cloud(cell, n, rng)
     top = summit(cell, rng) if share_of(n, SUMMIT, rng) else np.empty((0, d))
     cell, n = cell.expecting(top), n - len(top)
     if cell.model.feasible is not None and n >= 3:
@@ -38,6 +38,11 @@ def cell_batch(cell: Cell, n: int, n_cells: int, rng: np.random.Generator) -> Fl
     n_tail = share_of(n, TAIL, rng)
     points = integrate_batch(cell, *selection_measure(cell, rng), n - n_tail, rng)
     return np.concatenate([top, points, tail_batch(cell.expecting(points), n_tail)])
+
+
+def gate_cloud(cell: Cell, n: int, rng: np.random.Generator) -> FloatArray:
+    """n points about a cell's gate, twice as wide: (n, d)."""
+    return cell.gate.mean + 2.0 * rng.standard_normal((n, cell.model.n_dim)) @ cell.gate.root.T
 
 
 def summit(cell: Cell, rng: np.random.Generator, n_steps: int = 6) -> FloatArray:
@@ -150,7 +155,7 @@ def selection_measure(cell: Cell, rng: np.random.Generator, n_broad: int = 1000)
     points = np.concatenate([inner, outer])
     keep = (weights > 1e-12) & ~under_way(cell, points)
     if keep.sum() < 0.1 * n_broad:  # the samples have collapsed onto points that are known: look everywhere
-        cloud = cell.gate.mean + 2.0 * rng.standard_normal((n_broad, model.n_dim)) @ cell.gate.root.T
+        cloud = gate_cloud(cell, n_broad, rng)
         points = np.concatenate([points[keep], measure.sample(n_broad, rng), cloud])
         weights, keep = np.ones(len(points)), ~under_way(cell, points)
     return points[keep], weights[keep] / weights[keep].sum()

@@ -252,11 +252,12 @@ class LogModel:
         z = self.reference.whiten(u)
         p = self.gp.predict(z)
         sd = np.sqrt(p.var)
-        mean = self._tamed(p.mean) + self._log_feasible(z)
+        believed = self._tamed(p.mean)
+        mean = believed + self._log_feasible(z)
         plug_in = mean - self._penalty(sd)
         # the samples lead to the next points, and do without: on a curved ridge they would be led beyond its end
         widened = np.sqrt(overfit(len(self.gp.y), self.n_dim)) * sd
-        tamed = p.mean / self.scale.factor - self._tamed(p.mean)
+        tamed = p.mean / self.scale.factor - believed
         return Integrand(mean, plug_in, plug_in + self._bonus(p.mean, widened), tamed, p)
 
     def cov(self, p: Prediction, q: Prediction) -> FloatArray:
