@@ -28,7 +28,7 @@ test: $(VENV)/.installed-test ## Run the tests (without those marked slow)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal $(ARGS)
 
 test-arviz: .venv-arviz/.installed ## Test the export to the ArviZ that the other tests do not use (0.x or 1.x)
-	OMP_NUM_THREADS=1 .venv-arviz/bin/python -m pytest tests/test_export.py -k arviz $(ARGS)
+	OMP_NUM_THREADS=1 .venv-arviz/bin/python -m pytest tests/results/test_export.py -k arviz $(ARGS)
 
 lint: $(VENV)/.installed-lint ## Check style, import directions and spelling
 	$(BIN)/ruff check .

@@ -6,9 +6,9 @@ from importlib import import_module
 
 import numpy as np
 
-from basq.problems.lithium_ion import EXPERIMENTS, LOG_TRUTH, TOLERANCES, UNITS, Cell
+from basq.problems.cases.lithium_ion import EXPERIMENTS, LOG_TRUTH, TOLERANCES, UNITS, Cell
 
-MODULE = import_module("basq.problems.lithium_ion")  # the package's attribute of this name is the function
+MODULE = import_module("basq.problems.cases.lithium_ion")  # the package's attribute of this name is the function
 
 
 def measure(cell: Cell, n_calls: int) -> tuple[np.ndarray, float, float]:

@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 
 import basq
-from basq.comparison import Comparison
 from basq.inference import staffed
-from basq.interrupt import Interrupt
 from basq.problems import Problem
-from basq.rivals import Race
-from basq.stopping import Stopping
+from basq.rivals.compare import Race
+from basq.rivals.comparison import Comparison
+from basq.run.interrupt import Interrupt
+from basq.run.stopping import Stopping
 from benchmarks.study import Row, run_all, study_parser
 
 P = basq.problems

@@ -17,13 +17,13 @@ from unittest.mock import patch
 import numpy as np
 
 import basq
+from basq.auto.chart import Reference
+from basq.auto.log_model import LogModel
+from basq.auto.scouts import Scout
+from basq.gp.kernels.trend import TrendKernel
 from basq.observations import Observations
-from basq.paper import Paper
-from basq.scouts import Scout
-from basq.state import State
-from basq.surrogate.log_model import LogModel
-from basq.surrogate.reference import Reference
-from basq.surrogate.trend import TrendKernel
+from basq.paper.method import Paper
+from basq.run.steps import State
 from benchmarks import engine
 from benchmarks.study import Row, run_all, study_parser
 
@@ -87,24 +87,24 @@ def greedy_variance(cell: Any, points: Any, weights: Any, n: int, rng: np.random
 
 VARIANTS: dict[str, dict[str, Any]] = {
     "full": {},
-    "no reference": {"basq.cells.LogModel.fit": without_reference(LogModel.fit)},
-    "no quadratic trend": {"basq.surrogate.trend.TrendKernel.hyperprior": switched_off(2, 4)},
-    "no bends": {"basq.surrogate.trend.TrendKernel.hyperprior": switched_off(4, None)},
+    "no reference": {"basq.auto.cells.LogModel.fit": without_reference(LogModel.fit)},
+    "no quadratic trend": {"basq.gp.kernels.trend.TrendKernel.hyperprior": switched_off(2, 4)},
+    "no bends": {"basq.gp.kernels.trend.TrendKernel.hyperprior": switched_off(4, None)},
     "standard space only": {"basq.prior.prior.Prior.flat": property(lambda prior: np.zeros(prior.n_dim, dtype=bool))},
-    "no noise shaping": {"basq.surrogate.log_model.NOISE_SLOPE": 0.0},
-    "no widened variances": {"basq.surrogate.log_model.overfit": lambda n, n_dim: 1.0},
+    "no noise shaping": {"basq.auto.log_model.NOISE_SLOPE": 0.0},
+    "no widened variances": {"basq.auto.log_model.overfit": lambda n, n_dim: 1.0},
     "no exploration": {
-        "basq.auto.EXPLORING": 0.0, "basq.auto.EXPLORING_ONLY": 0.0, "basq.auto.PATIENCE": 0.0,
-        "basq.auto.quota": lambda n_dim: 0.0, "basq.auto.unseen": lambda n_modes, n_explored, n_dim: 0.0,
+        "basq.auto.engine.EXPLORING": 0.0, "basq.auto.engine.EXPLORING_ONLY": 0.0, "basq.auto.engine.PATIENCE": 0.0,
+        "basq.auto.engine.quota": lambda n_dim: 0.0, "basq.auto.engine.unseen": lambda n_modes, n_explored, n_dim: 0.0,
     },
-    "no tails": {"basq.batches.TAIL": 0.0},
-    "no summit": {"basq.batches.SUMMIT": 0.0},
-    "no ceiling": {"basq.surrogate.log_model.headroom": lambda n_dim: 1e3},
-    "no scouts": {"basq.auto.Scout.send": nobody},
-    "no cells": {"basq.cells.MAX_CELLS": 1},
-    "no audit": {"basq.auto.calibration": lambda audits: 1.0, "basq.uncertainty.calibration": lambda audits: 1.0},
-    "samples, not recombination": {"basq.batches.integrate_batch": plain_samples},
-    "greedy variance, not recombination": {"basq.batches.integrate_batch": greedy_variance},
+    "no tails": {"basq.auto.batch.TAIL": 0.0},
+    "no summit": {"basq.auto.batch.SUMMIT": 0.0},
+    "no ceiling": {"basq.auto.log_model.headroom": lambda n_dim: 1e3},
+    "no scouts": {"basq.auto.engine.Scout.send": nobody},
+    "no cells": {"basq.auto.cells.MAX_CELLS": 1},
+    "no audit": {"basq.auto.engine.calibration": lambda audits: 1.0, "basq.auto.error.calibration": lambda audits: 1.0},
+    "samples, not recombination": {"basq.auto.batch.integrate_batch": plain_samples},
+    "greedy variance, not recombination": {"basq.auto.batch.integrate_batch": greedy_variance},
 }  # fmt: skip
 
 

@@ -33,13 +33,13 @@ from unittest.mock import patch
 import numpy as np
 
 import basq
-from basq.auto import Auto
+from basq.auto.engine import Auto
 from basq.evaluation.call import Outcome
 from basq.evaluation.store import Store
-from basq.linalg import blas_threads, cholesky
+from basq.gp.kernels.stationary import make_kernel
+from basq.numerics.linalg import blas_threads, cholesky
 from basq.observations import Observations
-from basq.selection.local_penalisation import local_penalisation as penalised
-from basq.surrogate.kernels import make_kernel
+from basq.paper.local_penalisation import local_penalisation as penalised
 
 ROWS = Path("benchmarks/results/overhead.jsonl")
 N_CANDIDATES = 20_000
@@ -52,19 +52,19 @@ LIMITS = {
 """Floors above which something got slow: two or three times what a batch and its stages cost, machines being noisy."""
 STAGES = {
     "paper": {
-        "fit": ["basq.paper.fit"],
-        "candidates": ["basq.paper.propose"],
-        "features": ["basq.paper.nystrom_features"],
-        "recombination": ["basq.paper.recombine"],
+        "fit": ["basq.paper.method.fit"],
+        "candidates": ["basq.paper.method.propose"],
+        "features": ["basq.paper.method.nystrom_features"],
+        "recombination": ["basq.paper.method.recombine"],
     },
     "auto": {
-        "fit": ["basq.surrogate.log_model.fit", "basq.selection.exploration.fit"],
-        "candidates": ["basq.cells.temper", "basq.batches.selection_measure", "basq.batches.summit"],
-        "features": ["basq.batches.nystrom_features"],
-        "recombination": ["basq.batches.recombine"],
-        "evidence": ["basq.cells.estimate"],
-        "audit": ["basq.auto.audit"],
-        "exploration": ["basq.auto.explore", "basq.auto.Scout.send", "basq.auto.find_suspect"],
+        "fit": ["basq.auto.log_model.fit", "basq.auto.exploration.fit"],
+        "candidates": ["basq.auto.cells.temper", "basq.auto.batch.selection_measure", "basq.auto.batch.summit"],
+        "features": ["basq.auto.batch.nystrom_features"],
+        "recombination": ["basq.auto.batch.recombine"],
+        "evidence": ["basq.auto.cells.estimate"],
+        "audit": ["basq.auto.engine.audit"],
+        "exploration": ["basq.auto.engine.explore", "basq.auto.engine.Scout.send", "basq.auto.engine.find_suspect"],
     },
 }
 METHODS: dict[str, Any] = {"paper": basq.Paper(), "auto": Auto()}
@@ -144,7 +144,7 @@ def first(seen: Observations, n: int) -> Observations:
 
 def always_searching() -> Any:
     """No batch of Paper keeps its hyperparameters: an upper bound, and the same work whatever the sizes."""
-    return patch("basq.paper.still_right", lambda gp: False)
+    return patch("basq.paper.method.still_right", lambda gp: False)
 
 
 @dataclass(frozen=True)
@@ -223,7 +223,7 @@ def _best(work: Callable[[], Any], repeats: int = 3, clock: Callable[[], float] 
 def peak_memory(name: str, n: int, d: int, batch_size: int) -> float:
     """Largest memory of a step beyond what was there before, in GB; how long the first search takes does not matter."""
     tracemalloc.start()
-    with patch("basq.surrogate.log_model.FIRST_STEPS", 1), patch("basq.selection.exploration.GROWTH", 9.0):
+    with patch("basq.auto.log_model.FIRST_STEPS", 1), patch("basq.auto.exploration.GROWTH", 9.0):
         Standing.of(name, n, d, batch_size).one_batch()
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
@@ -235,7 +235,7 @@ def gradients_per_batch(name: str) -> float:
 
     A gradient with a part of them (one cell, the few that no cell explains) counts by its share of the cost, (m / n)³.
     """
-    from basq.surrogate import fit as module
+    from basq.gp import fit as module
 
     sizes: list[list[int]] = [[]]
     n_seen, original = [], module.negative_log_posterior
@@ -249,7 +249,7 @@ def gradients_per_batch(name: str) -> float:
         sizes.append([])
 
     problem = basq.problems.lumpy(4) if name == "auto" else basq.problems.mixture(4)
-    with patch("basq.surrogate.fit.negative_log_posterior", counted):
+    with patch("basq.gp.fit.negative_log_posterior", counted):
         basq.infer(
             problem.log_likelihood, problem.prior, method=METHODS[name], vectorized=True, max_evals=256, dlogz=0.0,
             seed=0, progress=False, callback=next_batch,
@@ -319,7 +319,7 @@ def local_penalisation(n: int, batch_size: int, n_refined: int) -> float:
     """
     problem = basq.problems.mixture(10)
     seen, rng = observations(problem, n), np.random.default_rng
-    with blas_threads(n), patch("basq.paper.local_penalisation", partial(penalised, n_refined=n_refined)):
+    with blas_threads(n), patch("basq.paper.method.local_penalisation", partial(penalised, n_refined=n_refined)):
         fitted = basq.Paper().fit(seen, problem.prior, None, rng(0))
 
         def seconds(method: basq.Paper, repeats: int) -> float:

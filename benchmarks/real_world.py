@@ -26,8 +26,8 @@ from scipy.stats import gaussian_kde
 
 import basq
 from basq.problems import Case
-from basq.result import Result
-from basq.state import State
+from basq.results.result import Result
+from basq.run.steps import State
 
 P = basq.problems
 REDUCED: dict[str, Callable[[], Case]] = {
@@ -123,7 +123,7 @@ def quadrature(case: Case, lines: Lines, name: str, max_evals: int) -> Row:
         clock["overhead"] += sum(v for k, v in last.seconds.items() if k != "evaluate")
         point = {"calls": last.n_evals, "seconds": sum(clock.values()), "overhead": clock["overhead"],
                  "log_z": last.log_evidence, "sd": last.log_evidence_std}  # fmt: skip
-        result = Result.of(case.prior, state)
+        result = state.result(case.prior)
         if result.standard_posterior is not None:
             point["rmse"] = lines.error(result.standard_posterior.log_pdf)
         track.append(point)

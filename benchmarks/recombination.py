@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from basq.linalg import square_distances
+from basq.numerics.linalg import square_distances
 from basq.selection.recombination import Method, Recombination, recombine
 from basq.types import FloatArray
 

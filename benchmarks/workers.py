@@ -24,10 +24,10 @@ import numpy as np
 from scipy import stats
 
 import basq
+from basq.evaluation.backends import workers
 from basq.evaluation.call import Call, Outcome
-from basq.evaluation.pool import workers
 from basq.evaluation.store import Store
-from basq.evaluation.workers import Task
+from basq.evaluation.task import Task
 
 N_WORKERS, BATCH_SIZE = 16, 16
 MEDIAN, SIGMA = 1.0, 1.0

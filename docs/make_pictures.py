@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from scipy import stats
 
 import basq
-from basq.batches import selection_measure
+from basq.auto.batch import selection_measure
 from basq.plots.style import BLUE, GREY, ORANGE
 from basq.selection.nystrom import nystrom_features
 from basq.selection.recombination import recombine

@@ -7,16 +7,18 @@ from basq.version import __version__
 
 if TYPE_CHECKING:
     from basq import problems
-    from basq.comparison import Comparison
+    from basq.auto import Auto
     from basq.errors import BasqError, EvaluationError, FitError, InputError, NumericsWarning, StoreError
     from basq.inference import infer
-    from basq.loop import Sampler
     from basq.paper import Paper
     from basq.prior import Prior
-    from basq.result import Result
-    from basq.rivals import compare
+    from basq.results.result import Result
+    from basq.rivals.compare import compare
+    from basq.rivals.comparison import Comparison
+    from basq.run.sampler import Sampler
 
 __all__ = [
+    "Auto",
     "BasqError",
     "Comparison",
     "EvaluationError",
@@ -39,12 +41,13 @@ _HOMES = {
     **dict.fromkeys(
         ("BasqError", "EvaluationError", "FitError", "InputError", "NumericsWarning", "StoreError"), "errors"
     ),
-    "Comparison": "comparison",
+    "Comparison": "rivals.comparison",
+    "Auto": "auto",
     "Paper": "paper",
     "Prior": "prior",
-    "Result": "result",
-    "Sampler": "loop",
-    "compare": "rivals",
+    "Result": "results.result",
+    "Sampler": "run.sampler",
+    "compare": "rivals.compare",
     "infer": "inference",
 }
 

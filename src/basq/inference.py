@@ -5,18 +5,18 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any, Literal
 
-from basq.arguments import as_retries, as_space, check_function
 from basq.errors import InputError, StoreError, counted
+from basq.evaluation.backends import workers
 from basq.evaluation.call import Call
 from basq.evaluation.crew import Crew, OnError
-from basq.evaluation.pool import workers
-from basq.interrupt import Interrupt
-from basq.loop import Sampler, run
 from basq.method import Method
 from basq.prior import Prior
-from basq.progress import shown
-from basq.result import Result
-from basq.state import State
+from basq.results.result import Result
+from basq.run.arguments import as_retries, as_space, check_function
+from basq.run.interrupt import Interrupt
+from basq.run.progress import shown
+from basq.run.sampler import Sampler, run
+from basq.run.steps import State
 from basq.types import FloatArray, LogLikelihood
 
 

@@ -88,6 +88,44 @@ class Batch:
     info: dict[str, Any] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class Audit:
+    """What one batch said about the surrogate that chose it.
+
+    Attributes
+    ----------
+    n_evals : int
+        Likelihood values before the batch: what it was predicted with. Failed calls are not among them; the history
+        (``Record.n_evals``) counts them.
+    n_inside : int
+        Points of the batch that matter to the posterior, by prediction or in truth.
+    z2 : float
+        Mean square of their standardised residuals (capped); 1 if the surrogate is calibrated, NaN if there are none.
+    rms : float
+        Root mean square of their residuals in nats, without what declared noise explains.
+    log_ratio : float
+        Log of the mean of true over predicted likelihood: the error of log Z as this batch sees it.
+    surprise : bool
+        A point of the posterior lay far above its prediction: a mode or a ridge that was not known.
+    z : tuple of float
+        Their standardised residuals (capped), one by one.
+    memory : int
+        Batches, this one and those before it, whose z2 are judged together.
+    accepted : float
+        Mean z2 over them up to which they agree with their prediction.
+    """
+
+    n_evals: int
+    n_inside: int
+    z2: float
+    rms: float
+    log_ratio: float
+    surprise: bool
+    z: tuple[float, ...] = field(default=(), repr=False)
+    memory: int = field(default=1, repr=False)
+    accepted: float = field(default=np.inf, repr=False)
+
+
 class Fit(Protocol):
     """A surrogate after a batch, with the answers it gives."""
 

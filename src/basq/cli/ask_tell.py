@@ -9,7 +9,7 @@ from typing import IO, Any
 from basq.cli.model import execute, get, split
 from basq.cli.output import check_output, say
 from basq.errors import InputError, StoreError
-from basq.loop import Sampler
+from basq.run.sampler import Sampler
 
 
 def new(options: Any) -> None:

@@ -8,7 +8,7 @@ from basq.cli.model import Model
 from basq.cli.output import check_output, say, writing
 from basq.cli.parser import DONE, INTERRUPTED, NOT_CONVERGED
 from basq.errors import InputError
-from basq.rivals import compare as compare_models
+from basq.rivals.compare import compare as compare_models
 
 
 def compare(options: Any) -> int:

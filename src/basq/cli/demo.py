@@ -8,7 +8,7 @@ from basq import problems
 from basq.cli.output import check_output, say, writing
 from basq.cli.parser import DEMOS
 from basq.inference import infer
-from basq.rivals import compare
+from basq.rivals.compare import compare
 
 PROBLEMS: dict[str, tuple[Callable[[int], problems.Problem], dict[str, Any]]] = {
     "mixture": (lambda seed: problems.mixture(n_dim=3, seed=seed), {"max_evals": 128, "dlogz": 0.01}),

@@ -4,7 +4,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from basq import identity
 from basq.cli.model import Model, split
 from basq.cli.output import check_output, say, writing
 from basq.cli.parser import DONE, INTERRUPTED, NOT_CONVERGED
@@ -12,9 +11,10 @@ from basq.errors import InputError
 from basq.evaluation.call import Call
 from basq.evaluation.store import Store
 from basq.inference import infer
-from basq.loop import Sampler
-from basq.paper import Paper
-from basq.stopping import Stopping
+from basq.paper.method import Paper
+from basq.run import identity
+from basq.run.sampler import Sampler
+from basq.run.stopping import Stopping
 
 CALLS = ("pool", "asynchronous", "timeout", "retries", "vectorized", "pass_dict")
 """How calls are made: what a store remembers for `resume`, beside its own settings."""

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from basq import identity
 from basq.cli.output import check_output, say, writing
 from basq.cli.parser import DONE, FAILED
 from basq.errors import BasqError, EvaluationError, counted
 from basq.evaluation.store import Store
-from basq.loop import Sampler
-from basq.result import Failure, Result
+from basq.results.result import Failure, Result
+from basq.run import identity
+from basq.run.sampler import Sampler
 
 
 def report(options: Any) -> None:

@@ -12,7 +12,7 @@ from basq.errors import EvaluationError
 from basq.evaluation.call import Outcome
 from basq.evaluation.processes import Processes
 from basq.evaluation.store import Store
-from basq.evaluation.workers import Answer, Task, Workers
+from basq.evaluation.task import Answer, Task, Workers
 from basq.types import FloatArray, IntArray
 
 OnError = Literal["record", "zero", "raise"]

@@ -13,8 +13,8 @@ from multiprocessing.connection import wait
 from typing import Any
 
 from basq.evaluation.call import Call, Outcome
+from basq.evaluation.task import Answer, Task
 from basq.evaluation.worker import end, end_group, pack, serve
-from basq.evaluation.workers import Answer, Task
 from basq.types import FloatArray
 
 ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL", "VECLIB_MAXIMUM", "NUMEXPR")}

@@ -1,9 +1,8 @@
 """Pictures of a result: matplotlib figures, made without pyplot and returned to whoever wants to show or save them."""
 
 from basq.plots.audits import plot_calibration
-from basq.plots.comparison import plot_comparison
 from basq.plots.corner import plot_corner
 from basq.plots.run import plot_run, plot_time
 from basq.plots.slices import plot_slices
 
-__all__ = ["plot_calibration", "plot_comparison", "plot_corner", "plot_run", "plot_slices", "plot_time"]
+__all__ = ["plot_calibration", "plot_corner", "plot_run", "plot_slices", "plot_time"]

@@ -7,15 +7,15 @@ import numpy as np
 from matplotlib.figure import Figure
 from scipy import stats
 
-from basq.diagnostics import AGREES, MEMORY, Audit
 from basq.errors import InputError
+from basq.method import Audit
 from basq.plots.style import BLACK, BLUE, GREY, ORANGE, new_figure
 from basq.types import BoolArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from basq.result import Result
+    from basq.results.result import Result
 
 CAP = 5.0
 """Standardised residuals beyond this are drawn at it, as they are counted."""
@@ -35,16 +35,17 @@ def plot_calibration(result: "Result") -> Figure:
             "There are no audits to draw: they come with method='auto', from its second batch on. "
             f"This result has {result.n_batches} batches and {len(result.audits)} audits."
         )
-    last, early = (np.array([z for a in part for z in a.z]) for part in (tested[-MEMORY:], tested[:-MEMORY]))
+    memory, accepted = tested[-1].memory, tested[-1].accepted
+    last, early = (np.array([z for a in part for z in a.z]) for part in (tested[-memory:], tested[:-memory]))
     figure = new_figure(7.4, 3.5)
     left, right = figure.subplots(1, 2)
-    parts = ((early, GREY, "earlier batches"), (last, BLUE, f"last {min(MEMORY, len(tested))} batches"))
+    parts = ((early, GREY, "earlier batches"), (last, BLUE, f"last {min(memory, len(tested))} batches"))
     t = np.linspace(-CAP, CAP, 201)
     for z, colour, name in parts:
         if len(z):
             label = f"{name}: {len(z)} points, rms {np.sqrt(np.mean(z**2)):.2f}"
             if colour == BLUE:
-                label += f" (accepted up to {np.sqrt(AGREES):.1f})"
+                label += f" (accepted up to {np.sqrt(accepted):.1f})"
             left.hist(z, bins=np.linspace(-CAP, CAP, 26).tolist(), density=True, histtype="stepfilled", alpha=0.5,
                       color=colour, label=label)  # fmt: skip
             level = (np.arange(len(z)) + 0.5) / len(z)

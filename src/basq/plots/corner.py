@@ -15,14 +15,14 @@ from numpy.typing import ArrayLike
 
 from basq.errors import InputError
 from basq.plots.style import BATCHES, BLACK, BLUE, GREY, ORANGE, PURPLE, Unit, chosen, estimate
-from basq.quadrature.pairs import LeaningGrid, PairDensity
+from basq.posterior.pairs import LeaningGrid, PairDensity
 from basq.types import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from basq.densities import ParameterDensity
-    from basq.result import Result
+    from basq.posterior.densities import ParameterDensity
+    from basq.results.result import Result
 
 LEVELS = (0.95, 0.68)
 """Posterior mass inside the contours."""

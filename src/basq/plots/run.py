@@ -14,7 +14,7 @@ from basq.types import FloatArray
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from basq.result import Result
+    from basq.results.result import Result
 
 STAGES = {
     "evaluate": ("calls, waited for and stored", BLUE),

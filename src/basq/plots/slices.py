@@ -15,7 +15,7 @@ from basq.types import FloatArray
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from basq.result import Result
+    from basq.results.result import Result
 
 N_GRID = 300
 NEAR = 3.0

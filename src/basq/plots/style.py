@@ -13,7 +13,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 if TYPE_CHECKING:
     from matplotlib.axis import Axis
 
-    from basq.result import Result
+    from basq.results.result import Result
 
 # Okabe and Ito's colours, which the colour-blind can tell apart
 BLUE, ORANGE, GREEN, PURPLE, BLACK, GREY = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#222222", "#8c8c8c"

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from basq.errors import InputError, NumericsWarning
-from basq.gaussians import GaussianMixture, log_normal_pdf
+from basq.numerics.gaussians import GaussianMixture, log_normal_pdf
 from basq.prior.maps import AffineMap
 from basq.types import FloatArray
 

@@ -8,8 +8,8 @@ import numpy as np
 from scipy import special
 
 from basq.errors import InputError
-from basq.gaussians import GaussianMixture
-from basq.linalg import cholesky, solve_lower
+from basq.numerics.gaussians import GaussianMixture
+from basq.numerics.linalg import cholesky, solve_lower
 from basq.prior.marginals import Coordinate, Marginal, log_phi
 from basq.types import FloatArray
 

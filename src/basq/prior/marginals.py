@@ -9,7 +9,7 @@ import numpy as np
 from scipy import special, stats
 
 from basq.errors import InputError
-from basq.gaussians import LOG_2PI
+from basq.numerics.gaussians import LOG_2PI
 from basq.types import FloatArray
 
 U_LIMIT = 37.5

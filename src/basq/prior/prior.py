@@ -8,7 +8,7 @@ import numpy as np
 from scipy import stats
 
 from basq.errors import InputError
-from basq.gaussians import GaussianMixture
+from basq.numerics.gaussians import GaussianMixture
 from basq.prior.density import DensityMap
 from basq.prior.maps import AffineMap, SeparableMap, StandardMap, TransformMap
 from basq.prior.marginals import Coordinate, as_marginal, is_flat, is_pair

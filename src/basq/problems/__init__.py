@@ -12,12 +12,12 @@ Kernel Recombination", NeurIPS 2022, arXiv:2206.04734.
 
 from basq.problems.awkward import banana_and_gauss, edge, eggbox, funnel, ring, shell, skew, wall
 from basq.problems.base import Problem
-from basq.problems.cases import Case
+from basq.problems.cases.base import Case
+from basq.problems.cases.iron_chromium import phase_field
+from basq.problems.cases.lithium_ion import lithium_ion
+from basq.problems.cases.recursive_gp import battery_health
 from basq.problems.heavy import heavy
-from basq.problems.iron_chromium import phase_field
-from basq.problems.lithium_ion import lithium_ion
 from basq.problems.paper import ackley, branin_hoo, mixture, oscillatory
-from basq.problems.recursive_gp import battery_health
 from basq.problems.sharp import bimodal, boxed, cigar, gauss, lumpy, narrow_modes, rosen, student
 
 __all__ = [

@@ -13,7 +13,7 @@ from functools import partial
 import numpy as np
 from scipy import special, stats
 
-from basq.gaussians import LOG_2PI
+from basq.numerics.gaussians import LOG_2PI
 from basq.problems.base import Pointwise, Problem, check_n_dim, normal_prior
 from basq.types import FloatArray
 

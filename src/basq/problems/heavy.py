@@ -6,7 +6,7 @@ import numpy as np
 from scipy import stats
 from scipy.special import gammaln, logsumexp
 
-from basq.gaussians import LOG_2PI
+from basq.numerics.gaussians import LOG_2PI
 from basq.problems.base import Pointwise, Problem, check_n_dim, normal_prior
 from basq.types import FloatArray
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from basq.gaussians import LOG_2PI, GaussianMixture
+from basq.numerics.gaussians import LOG_2PI, GaussianMixture
 from basq.problems.base import Pointwise, Problem, normal_prior
 from basq.types import FloatArray
 

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import stats
 
 from basq.errors import InputError
-from basq.gaussians import LOG_2PI
+from basq.numerics.gaussians import LOG_2PI
 from basq.problems.base import Pointwise, Problem, box_prior, check_n_dim, normal_prior
 from basq.problems.mixtures import DiagonalMixture, mixture_problem
 from basq.types import FloatArray

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from scipy import linalg, optimize
 
 from basq.errors import FitError, InputError, NumericsWarning
-from basq.linalg import blas_threads
+from basq.numerics.linalg import blas_threads
 from basq.selection.caratheodory import TINY, standardise, thin
 from basq.types import FloatArray, IntArray
 

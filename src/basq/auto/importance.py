@@ -1,0 +1,247 @@
+"""The evidence of a log-model by importance sampling, with all its errors."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import gammaln, logsumexp
+
+from basq.auto.chart import Reference
+from basq.auto.log_model import BONUS_CAP, LogModel
+from basq.gp.gp import Prediction
+from basq.numerics.gaussians import Measure
+from basq.numerics.linalg import cholesky
+from basq.types import FloatArray
+
+N_COMPONENTS = 8
+"""Of the mixture, where one component does not do as well: in many dimensions it overfits."""
+BROAD = 0.1
+"""Share of the broad component, which keeps the weights bounded where the mixture is wrong."""
+SETTLED_VAR = 0.02
+"""Surrogate variance of log Z below which a smaller Monte Carlo error is worth more draws."""
+HOPELESS = 0.3
+"""Monte Carlo error from which further draws of the same proposal are in vain: a few draws carry all the weight."""
+HEAVY = 5.0
+"""Mean weights from which a draw is heavy: its like may be too rare to be among the first draws."""
+MOST_HEAVY = 50
+"""Heavy draws that are kept."""
+FREEDOM = 6.0
+"""Degrees of freedom of the t components: tails heavier than any posterior's bulk."""
+
+
+@dataclass(frozen=True)
+class StudentMixture:
+    """A mixture of multivariate t distributions.
+
+    Attributes
+    ----------
+    weights : (k,) array
+    means : (k, d) array
+    roots : (k, d, d) array
+        Cholesky factors of the scale matrices.
+    """
+
+    weights: FloatArray
+    means: FloatArray
+    roots: FloatArray
+
+    @classmethod
+    def of(cls, points: FloatArray, rng: np.random.Generator) -> "StudentMixture":
+        """Fit to points (n, d), with one component or several: whichever, fitted to half of them, predicts the rest."""
+        shuffled = points[rng.permutation(len(points))]
+        seen, held_out = shuffled[::2], shuffled[1::2]
+        one, several = (cls.fit(seen, k, rng) for k in (1, N_COMPONENTS))
+        return several if several.log_pdf(held_out).mean() > one.log_pdf(held_out).mean() else cls.fit(points, 1, rng)
+
+    @classmethod
+    def fit(cls, points: FloatArray, n_components: int, rng: np.random.Generator, n_steps: int = 8) -> "StudentMixture":
+        """Fit by expectation-maximisation to points (n, d), with covariances shrunk to the whole cloud's."""
+        n, d = points.shape
+        whole = Reference.of(points)
+        x = whole.whiten(points)
+        means, covs = x[rng.choice(n, n_components, replace=False)], np.tile(0.5 * np.eye(d), (n_components, 1, 1))
+        shares, prior_count = np.full(n_components, 1.0 / n_components), d + 2.0
+        for _ in range(n_steps if n_components > 1 else 1):
+            # all components at once: (k, n, d) arrays
+            spread = np.linalg.cholesky(covs)
+            z = (x - means[:, None]) @ np.linalg.inv(spread).transpose(0, 2, 1)
+            log_det = np.log(np.einsum("kii->ki", spread)).sum(axis=1)
+            log_r = (np.log(shares) - log_det)[:, None] - 0.5 * np.einsum("knd,knd->kn", z, z)
+            r = np.exp(log_r - log_r.max(axis=0))
+            r /= r.sum(axis=0)
+            counts = r.sum(axis=1) + 1e-9
+            shares, means = counts / counts.sum(), r @ x / counts[:, None]
+            centred = x - means[:, None]
+            scatter = (centred * r[:, :, None]).transpose(0, 2, 1) @ centred
+            covs = (scatter + 0.3 * prior_count * np.eye(d)) / (counts + prior_count)[:, None, None]
+        roots = [whole.root @ cholesky(1.1 * c)[0] for c in covs]
+        weights = np.append((1.0 - BROAD) * (0.9 * shares + 0.1 / n_components), BROAD)
+        centres = np.vstack([whole.mean + means @ whole.root.T, whole.mean])
+        return cls(weights, centres, np.stack([*roots, 1.5 * whole.root]))
+
+    def sample(self, n: int, rng: np.random.Generator) -> FloatArray:
+        """Draw n points: (n, d)."""
+        which = rng.choice(len(self.weights), n, p=self.weights)
+        normal = rng.standard_normal((n, self.means.shape[1]))
+        normal /= np.sqrt(rng.chisquare(FREEDOM, n) / FREEDOM)[:, None]
+        return self.means[which] + np.einsum("nij,nj->ni", self.roots[which], normal)
+
+    def log_pdf(self, u: FloatArray) -> FloatArray:
+        """Log-density at the rows of u: (n,)."""
+        d = u.shape[1]
+        z = np.linalg.inv(self.roots) @ (u.T - self.means[:, :, None])  # all components at once: (k, d, n)
+        terms = np.einsum("kdn,kdn->kn", z, z)
+        terms /= FREEDOM
+        terms += 1.0
+        np.log(terms, out=terms)  # log1p has no vector instructions, and large terms are those that matter
+        terms *= -0.5 * (FREEDOM + d)
+        log_det = np.log(np.einsum("kii->ki", self.roots)).sum(axis=1)
+        terms += (np.log(self.weights) - log_det)[:, None]
+        top = terms.max(axis=0)
+        terms -= top
+        constant = gammaln((FREEDOM + d) / 2) - gammaln(FREEDOM / 2) - 0.5 * d * np.log(FREEDOM * np.pi)
+        return top + np.log(np.exp(terms, out=terms).sum(axis=0)) + float(constant)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """log E[Z] of a log-model and the parts of its error.
+
+    Attributes
+    ----------
+    log_mean : float
+        log E[Z] = log ∫ exp(m + C/2) over the measure.
+    jensen : float
+        What C/2 adds to the plug-in value.
+    surrogate_var : float
+        Variance of log Z under the process, before calibration.
+    monte_carlo : float
+        Standard error of the importance sampling.
+    effective : float
+        Effective number of draws.
+    bulk_var : float
+        Mean variance of log ℓ under the posterior (capped).
+    wall : float
+        Posterior mass that may lie where the likelihood is zero.
+    tamed : float
+        Nats by which the surrogate's mean exceeds what is believed, on average over the posterior.
+    u, log_weights : arrays
+        The weighted draws, (n, d) and (n,), normalised.
+    heavy : (k, d) array
+        Draws that weigh more than their neighbours: mass which the posterior samples have missed, or dreamt of.
+    """
+
+    log_mean: float
+    jensen: float
+    surrogate_var: float
+    monte_carlo: float
+    effective: float
+    bulk_var: float
+    wall: float
+    tamed: float
+    u: FloatArray
+    log_weights: FloatArray
+    heavy: FloatArray
+
+
+def estimate(
+    model: LogModel,
+    measure: Measure,
+    points: FloatArray,
+    n_draws: int,
+    rng: np.random.Generator,
+    *,
+    error: float = np.inf,
+    most: int = 0,
+) -> Estimate:
+    """Integrate exp(log-likelihood) over the measure by importance sampling about posterior samples.
+
+    Parameters
+    ----------
+    points : (n, d) array
+        Samples of the surrogate's posterior.
+    n_draws : int
+    error : float
+        Monte Carlo error to reach by more draws, where the surrogate's own is small enough for it to matter.
+    most : int
+        Most of them.
+    """
+    proposal = StudentMixture.of(points, rng)
+    u = proposal.sample(n_draws, rng)
+    found = model.integrand(u)
+    p, log_ratio = found.prediction, measure.log_pdf(u) - proposal.log_pdf(u)
+    plain, terms = found.plug_in + log_ratio, found.expected + log_ratio
+    log_plain, log_full = logsumexp(plain), logsumexp(terms)
+    w_plain, log_w = np.exp(plain - log_plain), terms - log_full
+    w = np.exp(log_w)
+    log_mean, monte_carlo = float(log_full) - float(np.log(n_draws)), _error(w)
+    surrogate_var, heavy = _surrogate_variance(model, p, w, w_plain, rng), u[w > HEAVY / n_draws]
+    if error < monte_carlo < HOPELESS and surrogate_var < SETTLED_VAR:
+        # half as many again as needed, since what uncertainty adds has an error of its own; less those that are there
+        wanted = min(int(n_draws * (1.5 * (monte_carlo / error) ** 2 - 1.0)), most)
+        known = found.mean + log_ratio
+        log_mean, monte_carlo, further = _refine(model, measure, proposal, known, terms, n_draws=wanted, rng=rng)
+        heavy = np.concatenate([heavy, further])
+    capped = np.minimum(p.var / model.scale.factor**2, BONUS_CAP**2)
+    return Estimate(
+        log_mean=log_mean + model.scale.top,
+        jensen=float(log_full - log_plain),
+        surrogate_var=surrogate_var,
+        monte_carlo=monte_carlo,
+        effective=float(1.0 / (w @ w)),
+        bulk_var=float(w_plain @ capped),
+        wall=float(w @ (1.0 - model.feasibility(u))),
+        tamed=float(w @ found.tamed),
+        u=u,
+        log_weights=log_w,
+        heavy=heavy[:MOST_HEAVY],
+    )
+
+
+def _error(w: FloatArray) -> float:
+    """Standard error of the log of a mean, from its normalised terms."""
+    return float(np.sqrt(max(float(w @ w) - 1.0 / len(w), 0.0)))
+
+
+def _refine(
+    model: LogModel,
+    measure: Measure,
+    proposal: StudentMixture,
+    known: FloatArray,
+    log_terms: FloatArray,
+    *,
+    n_draws: int,
+    rng: np.random.Generator,
+) -> tuple[float, float, FloatArray]:
+    """Log of the integral, its Monte Carlo error and heavy draws (k, d), by more draws, most by their mean alone.
+
+    The integral of the exponentiated mean has nearly all of the error, and a mean costs a fraction of a variance. What
+    the process's uncertainty adds to it, the first draws know well, by their mean alone (n,) and in full (n,). Not so
+    where further draws weigh much by their mean alone: those may lie where nothing is known, and are computed in full.
+    """
+    further = proposal.sample(n_draws, rng)
+    log_ratio = measure.log_pdf(further) - proposal.log_pdf(further)
+    log_mean = model.mean(further) + log_ratio
+    threshold = float(logsumexp(log_terms)) + np.log(HEAVY / len(known))
+    heavy, light = log_mean > threshold, (known <= threshold) & np.isfinite(known)
+    log_w, log_factor = known[light] - logsumexp(known[light]), log_terms[light] - known[light]
+    log_mean_factor = float(logsumexp(log_w + log_factor))
+    log_mean += log_mean_factor
+    log_mean[heavy] = model.integrand(further[heavy]).expected + log_ratio[heavy]
+    everything = np.concatenate([log_terms, log_mean])
+    total = float(logsumexp(everything))
+    spread = float(np.linalg.norm(np.exp(log_w + log_factor - log_mean_factor) - np.exp(log_w)))
+    monte_carlo = float(np.hypot(_error(np.exp(everything - total)), spread))
+    return total - float(np.log(len(everything))), monte_carlo, further[log_mean > threshold]
+
+
+def _surrogate_variance(
+    model: LogModel, p: Prediction, w: FloatArray, w_plain: FloatArray, rng: np.random.Generator, n: int = 300
+) -> float:
+    """Σ vᵢ vⱼ Cᵢⱼ over distinct pairs of draws: the process's variance of the log of its integral."""
+    mixed = 0.5 * (w + w_plain)
+    chosen = rng.choice(len(w), n, p=mixed / mixed.sum())
+    v = w[chosen] / mixed[chosen]
+    pairs = np.outer(v, v)
+    np.fill_diagonal(pairs, 0.0)
+    part = p[chosen]
+    return max(float(np.vdot(pairs, model.cov(part, part)) / pairs.sum()), 0.0)

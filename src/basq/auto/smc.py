@@ -1,0 +1,166 @@
+"""Tempered sequential Monte Carlo: from the prior to the surrogate's posterior."""
+
+from dataclasses import dataclass, fields
+from typing import Protocol
+
+import numpy as np
+
+from basq.auto.chart import Reference
+from basq.numerics.gaussians import Measure
+from basq.types import FloatArray
+
+MOVES, LAST_MOVES = 3, 8
+"""Metropolis moves per stage, and at the last one."""
+KEPT = 0.5
+"""Share of the effective sample size that is kept from one stage to the next."""
+FEWER = 2
+"""So many times fewer samples at the stages on the way, which only have to lead to the last one."""
+MAX_STAGES = 60
+N_WARMER, WARMER_STAGES = 300, 8
+"""Samples kept of the last stages before the final one."""
+UNRESOLVED = 3.0
+"""Tempering stops where inverse temperature × sd of the log-likelihood exceeds this: beyond it the surrogate would
+only be believed, not used."""
+
+
+class LogLikelihoodModel(Protocol):
+    """What the sampler asks of a surrogate."""
+
+    def mean(self, u: FloatArray) -> FloatArray:
+        """Cheap part of the log-likelihood at u (m, d): (m,)."""
+        ...
+
+    def correction(self, u: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Costly part, and the standard deviation of the log-likelihood in nats: (m,), (m,)."""
+        ...
+
+
+@dataclass
+class Particles:
+    """Points with what is known of them; moved in place, within this file only.
+
+    Attributes
+    ----------
+    u : (n, d) array
+    log_measure, mean, correction, sd : (n,) arrays
+    """
+
+    u: FloatArray
+    log_measure: FloatArray
+    mean: FloatArray
+    correction: FloatArray
+    sd: FloatArray
+
+    @classmethod
+    def at(cls, u: FloatArray, model: LogLikelihoodModel, measure: Measure) -> "Particles":
+        return cls(u.copy(), measure.log_pdf(u), model.mean(u), *model.correction(u))
+
+    def take(self, index: np.ndarray) -> "Particles":
+        return Particles(*(getattr(self, name)[index] for name in PARTS))
+
+    def put(self, index: np.ndarray, others: "Particles") -> None:
+        """Replace those at an index (m,) by m others."""
+        for name in PARTS:
+            getattr(self, name)[index] = getattr(others, name)
+
+
+PARTS = tuple(field.name for field in fields(Particles))
+
+
+@dataclass(frozen=True)
+class Population:
+    """Samples of the surrogate's posterior, or of the tempered one that the surrogate can resolve.
+
+    Attributes
+    ----------
+    u : (n, d) array
+    beta : float
+        Inverse temperature reached; 1 is the posterior.
+    warmer : (m, d) array
+        Samples of the stages before, from the measure on: its tails.
+    """
+
+    u: FloatArray
+    beta: float
+    warmer: FloatArray
+
+
+def temper(model: LogLikelihoodModel, measure: Measure, n: int, rng: np.random.Generator) -> Population:
+    """Sample the measure, then raise the likelihood to growing powers, resampling and moving at each."""
+    particles = Particles.at(measure.sample(n, rng), model, measure)
+    beta, warmer = 0.0, []
+    for stage in range(MAX_STAGES):
+        warmer.append(particles.u.copy())
+        log_l = particles.mean + particles.correction
+        following = next_temperature(log_l, beta)
+        weights = np.exp((following - beta) * (log_l - log_l.max()))
+        sd = float(np.median(particles.sd[systematic(weights, 150, rng)]))
+        unresolved = stage >= 1 and following * sd > UNRESOLVED
+        last = unresolved or following >= 1.0 or stage == MAX_STAGES - 1
+        if unresolved:
+            weights = np.ones(len(log_l))
+        else:
+            beta = following
+        particles = particles.take(systematic(weights, n if last else n // FEWER, rng))
+        move(particles, model, measure, beta, LAST_MOVES if last else MOVES, rng)
+        if last:
+            break
+    return Population(particles.u, beta, _thinned(warmer[-WARMER_STAGES:], N_WARMER))
+
+
+def _thinned(stages: list[FloatArray], n: int) -> FloatArray:
+    """About n samples of all stages together, as many of each."""
+    each = -(-n // len(stages))
+    return np.concatenate([u[:: max(len(u) // each, 1)][:each] for u in stages])
+
+
+def next_temperature(log_l: FloatArray, beta: float) -> float:
+    """Largest step that keeps enough of the effective sample size; at least a tenth, so that it ends."""
+    below = log_l - log_l.max()
+
+    def share(b: float) -> float:
+        w = np.exp((b - beta) * below)
+        return float(w.sum() ** 2 / (w @ w) / len(w))
+
+    if share(1.0) > KEPT:
+        return 1.0
+    low, high = max(beta, 1e-12), 1.0
+    for _ in range(12):
+        middle = float(np.sqrt(low * high))
+        low, high = (middle, high) if share(middle) > KEPT else (low, middle)
+    return min(max(low, 1.1 * beta), 1.0)
+
+
+def systematic(weights: FloatArray, n: int, rng: np.random.Generator) -> np.ndarray:
+    """Resample n indices in proportion to weights (m,), evenly: (n,)."""
+    positions = (np.arange(n) + rng.random()) / n
+    return np.minimum(np.searchsorted(np.cumsum(weights / weights.sum()), positions), len(weights) - 1)
+
+
+def move(
+    particles: Particles,
+    model: LogLikelihoodModel,
+    measure: Measure,
+    beta: float,
+    n_moves: int,
+    rng: np.random.Generator,
+) -> None:
+    """Metropolis moves at an inverse temperature, random walks and differential evolution in turn.
+
+    Delayed acceptance: the costly correction is computed only where the mean alone accepts.
+    """
+    n, d = particles.u.shape
+    root = Reference.of(particles.u).root * 2.38 / np.sqrt(d)
+    for k in range(n_moves):
+        size = rng.choice([1.0, 0.3], size=(n, 1))
+        if k % 2:
+            step = rng.standard_normal((n, d)) @ root.T
+        else:
+            step = (particles.u[rng.permutation(n)] - particles.u[rng.permutation(n)]) * (2.38 / np.sqrt(2 * d))
+        u = particles.u + size * step
+        mean, log_measure = model.mean(u), measure.log_pdf(u)
+        ratio = beta * (mean - particles.mean) + log_measure - particles.log_measure
+        accepted = np.flatnonzero(np.log(rng.random(n)) < ratio)
+        new = Particles(u[accepted], log_measure[accepted], mean[accepted], *model.correction(u[accepted]))
+        again = np.log(rng.random(len(accepted))) < beta * (new.correction - particles.correction[accepted])
+        particles.put(accepted[again], new.take(again))

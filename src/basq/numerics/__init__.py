@@ -1,0 +1,1 @@
+"""Linear algebra, Gaussians, a search and Metropolis moves: mathematics that knows nothing of inference."""

@@ -1,0 +1,1 @@
+"""Posteriors and densities over parameters, whichever engine made them."""

@@ -1,1 +1,0 @@
-"""Integrals of the surrogate: the evidence and the posterior."""

@@ -1,0 +1,1 @@
+"""A result in words, tables and pages."""

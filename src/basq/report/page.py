@@ -1,0 +1,362 @@
+"""One self-contained HTML page about a run: verdict, posterior, pictures, audits, failures, settings."""
+
+import base64
+import html
+import io
+import os
+import platform
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from datetime import UTC, datetime
+from importlib.metadata import version
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from basq.errors import InputError, counted
+from basq.evaluation.call import place
+from basq.plots import plot_calibration, plot_corner, plot_run, plot_slices, plot_time
+from basq.plots.audits import audited
+from basq.plots.corner import READABLE
+from basq.plots.run import duration
+from basq.report.tables import UNSURE, html_name, shown, with_error
+from basq.version import __version__
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from basq.observations import Failure
+    from basq.results.result import Result
+
+Truths: TypeAlias = ArrayLike | Mapping[str, float] | None
+
+MOST_FAILURES = 50
+"""Failed calls that are shown one by one, and reasons."""
+FRACTION = re.compile(r"-?\d+\.\d+(?:e[+-]?\d+)?")
+MOST_IDS = 8
+"""Failed calls that are named with a reason."""
+UNENDED = ("Running", "Interrupted")
+"""How the message of a run starts whose stopping rule has not spoken."""
+MOST_PIXELS = 1700
+"""Width of a picture."""
+
+CITATION = (
+    "Masaki Adachi, Satoshi Hayakawa, Martin Jørgensen, Harald Oberhauser and Michael A. Osborne. "
+    "Fast Bayesian Inference with Batch Bayesian Quadrature via Kernel Recombination. "
+    "Advances in Neural Information Processing Systems 35 (2022). arXiv:2206.04734."
+)
+BIBTEX = """@inproceedings{adachi2022fast,
+  title     = {Fast {B}ayesian Inference with Batch {B}ayesian Quadrature via Kernel Recombination},
+  author    = {Adachi, Masaki and Hayakawa, Satoshi and J{\\o}rgensen, Martin and Oberhauser, Harald
+               and Osborne, Michael A.},
+  booktitle = {Advances in Neural Information Processing Systems},
+  volume    = {35},
+  year      = {2022},
+  note      = {arXiv:2206.04734}
+}"""
+
+
+def write_report(
+    result: "Result",
+    path: str | os.PathLike[str],
+    *,
+    title: str | None = None,
+    truths: Truths = None,
+    truth: float | None = None,
+) -> None:
+    """Write the page; arguments as in ``Result.report``."""
+    target = _writable(Path(path))
+    target.write_text(page(result, title=title, truths=truths, truth=truth), encoding="utf-8")
+
+
+def _writable(path: Path) -> Path:
+    """The path, if a file can be written there: better known before the pictures are drawn than after."""
+    if not path.parent.is_dir():
+        raise InputError(
+            f"report({str(path)!r}): there is no directory {str(path.parent)!r}; make it, or name another."
+        )
+    if path.is_dir():
+        raise InputError(f"report({str(path)!r}): this is a directory; give the name of a file, such as 'run.html'.")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise InputError(f"report({str(path)!r}): this file may not be written; name one that may.")
+    return path
+
+
+def page(result: "Result", *, title: str | None = None, truths: Truths = None, truth: float | None = None) -> str:
+    """The page as text."""
+    store = result.settings.get("store")
+    name = title or (Path(store).stem if store else "basq run")
+    sections = [
+        _verdict(result, truth),
+        _section("Posterior", _posterior(result, truths)),
+        _section("How the run went", _run(result, truth)),
+        _section("Audits", _audits(result)),
+        _section("What the surrogate believes", _slices(result)),
+        _section("Where the time went", _time(result)),
+        _section(f"Failed calls ({result.n_failed})", _failures(result)) if result.failures else "",
+        _section("Settings", _settings(result)),
+        _section("Use these results", _use(result)),
+    ]
+    style = files("basq").joinpath("report.css").read_text(encoding="utf-8")
+    made = f"Made by basq {__version__} on {_date(datetime.now(UTC).timestamp())}"
+    return (
+        f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f'<meta name="color-scheme" content="light dark">\n<link rel="icon" href="data:,">\n'
+        f"<title>{_text(name)}: evidence and posterior</title>\n<style>\n{style}</style>\n</head>\n<body>\n"
+        f"<header><h1>{_text(name)}</h1><p>{', '.join(map(html_name, result.names))}</p></header>\n<main>\n"
+        + "\n".join(s for s in sections if s)
+        + f"\n</main>\n<footer><p>{_text(made)}</p></footer>\n</body>\n</html>\n"
+    )
+
+
+# --- parts ------------------------------------------------------------------------------------------------------------
+
+
+def _verdict(result: "Result", truth: float | None) -> str:
+    """What came out, and whether to believe it, in words."""
+    kind, word, advice = _status(result)
+    known = bool(np.isfinite(result.log_evidence))
+    number = "No evidence yet"
+    if known:
+        number = f"log Z = {with_error(result.log_evidence, result.log_evidence_std)}".replace("-", "−")
+    start, _, rest = result.message.partition(": ")
+    why = rest if start in (word, *UNENDED) else result.message
+    lines = [_signed(f"{'Still open' if word == 'Not finished' else 'Why'}: {why}"), advice]
+    calls = f"{result.n_evals} likelihood values in {counted(result.n_batches, 'batch', 'batches')}"
+    if result.failures:
+        calls += f", and {counted(result.n_failed, 'failed call', 'failed calls')}"
+    if result.settings.get("pending"):
+        calls += f"; {counted(result.settings['pending'], 'call', 'calls')} under way or left"
+    lines.append(f"{calls}.")
+    if truth is not None and np.isfinite(result.log_evidence):
+        off = result.log_evidence - truth
+        sds = f", {abs(off) / result.log_evidence_std:.1f} standard deviations" if result.log_evidence_std > 0.0 else ""
+        lines.append(_signed(f"The true log Z is {truth:.3f}: the error is {off:+.3f}{sds}."))
+    paragraphs = "".join(f"<p>{_text(line)}</p>" for line in lines)
+    return (
+        f'<section class="verdict {kind}" aria-labelledby="verdict"><h2 id="verdict">'
+        f'<span class="badge">{word}</span> {_text(number)}</h2>{paragraphs}</section>'
+    )
+
+
+def _status(result: "Result") -> tuple[str, str, str]:
+    """The class of a verdict, its word, and what to do."""
+    error = "The error is one standard deviation of log Z"
+    if result.converged and result.audits:
+        return "good", "Converged", f"{error}, calibrated by how well each batch was predicted before it was evaluated."
+    if result.converged:
+        return "fair", "Converged", f"{error} as the surrogate itself sees it; this method has no audits that test it."
+    if not result.n_evals and result.failures and not result.settings.get("pending"):
+        return "poor", "No value", "Every call has failed: see the failed calls below, and correct the cause."
+    known = np.isfinite(result.log_evidence)
+    if result.message.startswith(UNENDED):
+        now = "the numbers are those of the calls so far" if known else "there are no numbers yet"
+        return "open", "Not finished", f"The run was not finished when this page was made: {now}."
+    if result.sound:
+        return "fair", "Not converged", f"{error}; nothing but its size speaks against these numbers."
+    what = "Do not rely on these numbers yet" if known else "There is no evidence and no posterior"
+    return "poor", "Not converged", f"{what}: allow more calls, or see the reason above."
+
+
+def _posterior(result: "Result", truths: Truths) -> str:
+    if result.standard_posterior is None:
+        return "<p>There is no posterior; the verdict above says why.</p>"
+    if result.too_few is not None:
+        return f"<p>{_text(result.too_few.capitalize())}.</p>"
+    # a long name may be broken after its underscores
+    rows = [[Html(html_name(row.parameter).replace("_", "_<wbr>")), *row.texts()] for row in result.summary()]
+    table = _table(["parameter", "mean", "sd", "2.5 %", "median", "97.5 %"], rows)
+    if not (result.converged or result.sound):
+        table = f'<p class="unsure">{_text(UNSURE)}</p>{table}'
+    names = result.names[:READABLE]
+    more = len(result.names) - len(names)
+    note = f"<p>The picture shows the first {READABLE} parameters; {more} more are in the table.</p>" if more else ""
+    alt = f"Corner plot: posterior densities of {', '.join(names)} alone and in pairs, with the evaluated points."
+    return table + _picture(lambda: plot_corner(result, names=names, truths=truths), alt) + note
+
+
+def _run(result: "Result", truth: float | None) -> str:
+    if not np.isfinite([r.log_evidence for r in result.history]).any():
+        return ""
+    alt = "Log evidence with its error after every batch, against the number of likelihood calls, with the audits."
+    return _picture(lambda: plot_run(result, truth=truth), alt)
+
+
+def _audits(result: "Result") -> str:
+    if not result.audits:
+        return "<p>Audits come with the default method, from its second batch on; this run has none.</p>"
+    rows = [
+        [str(n), str(a.n_inside), *(_short(v) for v in (np.sqrt(a.z2), a.rms, a.log_ratio)),
+         "yes" if a.surprise else "no"]
+        for n, a in audited(result)
+    ]  # fmt: skip
+    words = (
+        "<p>Every batch is predicted before it is evaluated. A calibrated surrogate has residuals of one standard "
+        "deviation (rms z = 1); larger ones widen the error of log Z, smaller ones leave it as it is. A surprise is a "
+        "point far above its prediction: something that was not known.</p>"
+    )
+    head = ["calls with the batch", "points inside", "rms z", "rms (nats)", "log true/predicted", "surprise"]
+    alt = "Histogram and quantiles of the standardised residuals of the batches, against the standard normal."
+    picture = _picture(lambda: plot_calibration(result), alt)
+    return f"{words}{picture}<details><summary>Table of {len(rows)} audits</summary>{_table(head, rows)}</details>"
+
+
+def _slices(result: "Result") -> str:
+    if result.surrogate is None:
+        return ""
+    alt = "The surrogate's log-likelihood along each parameter through the best point, with its error."
+    return _picture(lambda: plot_slices(result, names=result.names[:12]), alt)
+
+
+def _time(result: "Result") -> str:
+    return _picture(lambda: plot_time(result), "Seconds per batch by stage.") if result.history else ""
+
+
+def _failures(result: "Result") -> str:
+    """The reasons, each with its calls, and where the calls were."""
+    groups: dict[str, list[Failure]] = {}
+    for failure in result.failures:
+        groups.setdefault(FRACTION.sub("#", _reason(failure, result.names)), []).append(failure)
+    ordered = sorted(groups.values(), key=len, reverse=True)
+    reasons = []
+    for group in ordered[:MOST_FAILURES]:
+        ids = ", ".join(str(f.id) for f in group[:MOST_IDS])
+        reasons.append(
+            [str(len(group)), _reason(group[0], result.names), ids + (", …" if len(group) > MOST_IDS else "")]
+        )
+    calls = [
+        [str(f.id), ", ".join(f"{n} = {v:.6g}" for n, v in zip(result.names, f.x, strict=True)), str(f.attempts)]
+        for f in result.failures[:MOST_FAILURES]
+    ]
+    body = _table(["calls", "reason", "which"], reasons, text={1, 2}) + _rest(len(ordered), "reason")
+    inputs = _table(["call", "input", "attempts"], calls, text={1}) + _rest(result.n_failed, "call")
+    body += f"<details><summary>Inputs of the failed calls</summary>{inputs}</details>"
+    trace = next((f.traceback for f in reversed(result.failures) if f.traceback), None)
+    return body + (
+        f"<details><summary>The last traceback</summary><pre>{_text(trace)}</pre></details>" if trace else ""
+    )
+
+
+def _reason(failure: "Failure", names: tuple[str, ...]) -> str:
+    """Why a call failed, without its input, which has its own place, and with numbers of six digits."""
+    reason = failure.error
+    for known in (names, ()):
+        reason = reason.replace(f" at {place(known, failure.x)}", "")
+    return FRACTION.sub(lambda found: f"{float(found[0]):.6g}" if len(found[0]) > 8 else found[0], reason)
+
+
+def _rest(n: int, one: str) -> str:
+    more = n - MOST_FAILURES
+    return f"<p>{counted(more, f'more {one}')} {'is' if more == 1 else 'are'} in the store.</p>" if more > 0 else ""
+
+
+def _settings(result: "Result") -> str:
+    s = result.settings
+    seconds = s.get("seconds")
+    values: list[tuple[str, Any]] = [
+        ("prior", repr(result.prior)),
+        ("log-likelihood", (s.get("command") or {}).get("model") or s.get("log_likelihood")),
+        ("method", s.get("method")),
+        ("batch size", s.get("batch_size")),
+        ("seed", s.get("seed")),
+        ("most calls (max_evals)", s.get("max_evals")),
+        ("target error (dlogz)", s.get("dlogz")),
+        ("failed calls (on_error)", s.get("on_error")),
+        ("values given beforehand", s.get("n_given") or None),
+        ("noise of the values", result.noise and f"sd {shown([result.noise], result.noise)[0]} (estimated)"),
+        ("time inside likelihood calls", duration(seconds) if seconds else None),
+        ("started", _date(s["started"]) if s.get("started") else None),
+        ("last call ended", _date(s["last_call"]) if s.get("last_call") else None),
+        ("store", s.get("store")),
+        ("basq of the run", s.get("basq")),
+        ("this page", f"basq {__version__}, Python {platform.python_version()}, NumPy {np.__version__}, "
+                      f"SciPy {version('scipy')}"),
+    ]  # fmt: skip
+    rows = [[name, str(value)] for name, value in values if value is not None]
+    return _table(["setting", "value"], rows, text={1})
+
+
+def _use(result: "Result") -> str:
+    store = result.settings.get("store")
+    if store:
+        code = f"import basq\n\nresult = basq.Sampler.open({Path(store).name!r}).result()  # needs no likelihood\n"
+    else:
+        code = "# result is what basq.infer returned; with store='run.sqlite' it can be read again at any time\n"
+    code += (
+        "samples = result.sample(1000)  # equal weight, one column for each parameter\n"
+        f"result.marginal({result.names[0]!r}).ppf([0.025, 0.975])\n"
+        "result.log_evidence, result.log_evidence_std"
+    )
+    return (
+        f"<h3>Load the samples</h3><pre><code>{_text(code)}</code></pre>"
+        f"<h3>Cite</h3><p>{_text(CITATION)}</p><details><summary>BibTeX</summary><pre>{_text(BIBTEX)}</pre></details>"
+    )
+
+
+# --- HTML -------------------------------------------------------------------------------------------------------------
+
+
+class Html(str):
+    """What is HTML already."""
+
+    __slots__ = ()
+
+
+def _text(value: object) -> str:
+    """Anything as text that HTML does not interpret."""
+    return value if isinstance(value, Html) else html.escape(str(value))
+
+
+def _section(title: str, body: str) -> str:
+    return f"<section><h2>{_text(title)}</h2>{body}</section>" if body else ""
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]], text: AbstractSet[int] = frozenset()) -> str:
+    """A table whose first column names its rows; the columns in ``text`` hold words, the others numbers."""
+
+    def cell(i: int, value: str) -> str:
+        if i == 0:
+            return f'<th scope="row">{_text(value)}</th>'
+        return f'<td class="text">{_text(value)}</td>' if i in text else f"<td>{_text(value.replace('-', '−'))}</td>"
+
+    columns = "".join(
+        f'<th scope="col"{" class=text" if i in text or i == 0 else ""}>{_text(h)}</th>' for i, h in enumerate(head)
+    )
+    body = "".join(f"<tr>{''.join(cell(i, v) for i, v in enumerate(row))}</tr>" for row in rows)
+    return f'<div class="wide" tabindex="0"><table><thead><tr>{columns}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
+def _picture(draw: Callable[[], "Figure"], alt: str) -> str:
+    """A figure inside the page; where there is none, why."""
+    try:
+        figure = draw()
+    except InputError as error:
+        return f"<p>{_text(error)}</p>"
+    buffer = io.BytesIO()
+    width, height = figure.get_size_inches()
+    dpi = min(200.0, MOST_PIXELS / width)
+    figure.savefig(buffer, dpi=dpi, format="png", metadata={"Software": None})
+    data = base64.b64encode(buffer.getvalue()).decode("ascii")
+    side = round(width * 100)
+    return (
+        f'<figure><img alt="{_text(alt)}" width="{side}" height="{round(height * 100)}" style="--side: {side}px" '
+        f'src="data:image/png;base64,{data}"></figure>'
+    )
+
+
+def _signed(text: str) -> str:
+    """Text with true minus signs before its numbers."""
+    return re.sub(r"(?<![\w.])-(?=\d)", "−", text)
+
+
+def _short(value: float) -> str:
+    return f"{value:.3g}" if np.isfinite(value) else "—"
+
+
+def _date(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")

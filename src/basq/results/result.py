@@ -1,0 +1,460 @@
+"""The answer of a run, in the user's parameters."""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from basq.errors import InputError, counted
+from basq.method import Audit, Density, LogSurrogate, Posterior
+from basq.observations import Failure, Observations
+from basq.posterior.densities import ParameterDensity, coordinate_moments
+from basq.posterior.edges import up_to_edges
+from basq.posterior.pairs import PairDensity
+from basq.posterior.sampled import KernelDensity, SampledPosterior, smooth_1d
+from basq.prior import Prior
+from basq.report.tables import QUANTILES, UNSURE, Row, Summary, card, shown, with_error
+from basq.results import archive, export
+from basq.results.export import Draws
+from basq.results.record import Record
+from basq.types import FloatArray
+from basq.version import __version__
+
+if TYPE_CHECKING:
+    from anesthetic import Samples
+    from getdist import MCSamples
+    from matplotlib.figure import Figure
+    from pandas import DataFrame
+
+__all__ = ["Failure", "ParameterDensity", "Result"]
+
+N_SUMMARY = 4000
+"""Samples behind correlations and behind marginals without closed form."""
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """Evidence and posterior of a run.
+
+    Attributes
+    ----------
+    log_evidence, log_evidence_std : float
+        log Z and its standard deviation (also as ``logz``, ``logzerr``).
+    converged : bool
+    message : str
+        Why the run stopped, in a sentence.
+    prior : Prior
+    observations : Observations
+        Every evaluated point with its value.
+    history : tuple of Record
+        One entry a batch.
+    standard_posterior : Posterior or None
+        The posterior in standard space; None if the run found no mass, as ``message`` says.
+    audits : tuple of Audit
+        How well each batch was predicted before it was evaluated, one row a batch (``pandas.DataFrame(result.audits)``
+        makes a table); empty for methods without audits.
+    failures : tuple of Failure
+        Calls that gave no value.
+    surrogate : LogSurrogate or None
+        What is believed about the log-likelihood in standard space.
+    settings : mapping
+        How the run was made, as its store has it: method, seed, budget, versions, dates.
+    noise : float or None
+        Estimated standard deviation of the log-likelihoods whose noise is not known, ``(value, None)``; None if there
+        are no such values.
+    sound : bool
+        Whether nothing speaks against the answer but, perhaps, an error of log Z above ``dlogz``.
+    """
+
+    log_evidence: float
+    log_evidence_std: float
+    converged: bool
+    message: str
+    prior: Prior
+    observations: Observations
+    history: tuple[Record, ...]
+    standard_posterior: Posterior | None
+    audits: tuple[Audit, ...] = ()
+    failures: tuple[Failure, ...] = ()
+    surrogate: LogSurrogate | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    noise: float | None = None
+    sound: bool = False
+
+    @classmethod
+    def nothing(
+        cls, prior: Prior, message: str, failures: tuple[Failure, ...], settings: Mapping[str, Any] | None = None
+    ) -> "Result":
+        """The answer of a run of which no call has succeeded."""
+        empty = Observations.empty(prior.n_dim)
+        return cls(
+            -np.inf, np.inf, False, message, prior, empty, (), None, failures=failures, settings=dict(settings or {})
+        )
+
+    @property
+    def logz(self) -> float:
+        return self.log_evidence
+
+    @property
+    def logzerr(self) -> float:
+        return self.log_evidence_std
+
+    @property
+    def evidence(self) -> float:
+        """E[Z] itself; 0 or inf where it leaves the range of floating-point numbers (``log_evidence`` never does)."""
+        with np.errstate(over="ignore", under="ignore"):
+            return float(np.exp(self.log_evidence))
+
+    @property
+    def evidence_std(self) -> float:
+        """Standard deviation of Z itself, of the log-normal law with this log-evidence and its error."""
+        with np.errstate(over="ignore", under="ignore"):
+            return float(np.exp(self.log_evidence) * np.sqrt(np.expm1(self.log_evidence_std**2)))
+
+    @property
+    def n_evals(self) -> int:
+        """Calls that gave a value, and values given beforehand."""
+        return len(self.observations)
+
+    @property
+    def n_failed(self) -> int:
+        return len(self.failures)
+
+    @property
+    def n_batches(self) -> int:
+        return len(self.history)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.prior.names
+
+    @property
+    def _standard(self) -> Posterior:
+        """The posterior in standard space, or an error that says why there is none."""
+        if self.standard_posterior is None:
+            raise InputError(f"This result has no posterior. {self.message}")
+        return self.standard_posterior
+
+    @cached_property
+    def _posterior(self) -> Posterior:
+        """In the user's parameters for an affine prior, in standard space otherwise."""
+        return self._standard if self.prior.affine is None else self._standard.affine(*self.prior.affine)
+
+    @property
+    def _map(self) -> Prior | None:
+        return None if self.prior.affine is not None else self.prior
+
+    def log_pdf(self, x: ArrayLike) -> FloatArray:
+        """Log posterior density at the rows of x (k, d): (k,)."""
+        points = np.atleast_2d(np.asarray(x, dtype=float))
+        if self._map is not None and not self.prior.is_separable:
+            u = self.prior.to_standard(points)  # says why a coupled transform has no density
+            return self._standard.log_pdf(u) - self.prior.log_jacobian(u)
+        full = ParameterDensity(self.names, self._posterior, self._map, tuple(range(self.prior.n_dim)))
+        return full.log_pdf(points)
+
+    def sample(self, n: int, seed: Any = None) -> FloatArray:
+        """Draw n equal-weight posterior samples: (n, d)."""
+        if n < 1 or n != int(n):
+            raise InputError(f"sample({n!r}): give a positive whole number.")
+        return self.prior.from_standard(self._standard.sample(int(n), np.random.default_rng(seed)))
+
+    def marginal(self, names: str | Iterable[str]) -> ParameterDensity:
+        """Posterior density of one or several parameters, by name."""
+        dims = self.prior.index(names)
+        if not dims or len(set(dims)) < len(dims):
+            raise InputError(f"marginal({names!r}): give one or several different names out of {self.names}.")
+        chosen = tuple(self.names[i] for i in dims)
+        smoothed = self._smoothed(dims)
+        if smoothed is not None:
+            return ParameterDensity(chosen, smoothed, None, tuple(dims))
+        return ParameterDensity(chosen, self._posterior.marginal(dims), self._map, tuple(dims))
+
+    def _smoothed(self, dims: list[int]) -> Density | None:
+        """A marginal that is better smoothed in the user's parameters than in standard space, else None."""
+        coupled, standard = self._map is not None and not self.prior.is_separable, self._standard
+        if coupled and len(dims) != 2:
+            points = self._samples[:, dims]
+            return smooth_1d(points[:, 0]) if len(dims) == 1 else KernelDensity(points)
+        if not coupled and not isinstance(standard, SampledPosterior):
+            return None  # a closed form
+        if len(dims) == 2 and (coupled or self.prior.n_dim > 2):
+            return PairDensity(self._samples[:, dims], self.prior.bounds[dims])
+        if len(dims) == 1 and isinstance(standard, SampledPosterior) and self._map is not None:
+            return up_to_edges(self.prior, dims[0], standard)
+        return None
+
+    def conditional(self, values: Mapping[str, float]) -> ParameterDensity:
+        """Posterior density of the other parameters when some are held at values."""
+        dims = self.prior.index(list(values))
+        if not 0 < len(dims) < self.prior.n_dim:
+            raise InputError(f"conditional() must hold some but not all of {self.names}, got {tuple(values)}.")
+        if self._map is not None and not self.prior.is_separable:
+            raise InputError("A prior transform that couples its parameters has no conditional densities.")
+        at = np.array([float(values[self.names[i]]) for i in dims])
+        if self._map is not None:
+            at = np.array(
+                [self.prior.coordinate_to_standard(i, np.array([t]))[0] for i, t in zip(dims, at, strict=True)]
+            )
+        free = tuple(i for i in range(self.prior.n_dim) if i not in dims)
+        density = self._posterior.conditional(dims, at)
+        return ParameterDensity(tuple(self.names[i] for i in free), density, self._map, free)
+
+    @cached_property
+    def _samples(self) -> FloatArray:
+        """Posterior samples behind numerical summaries; a fixed stream, so that a result is one answer."""
+        return self.sample(N_SUMMARY, seed=0)
+
+    @cached_property
+    def mean(self) -> FloatArray:
+        """Posterior mean of the parameters (d,)."""
+        return self._moments[0]
+
+    @cached_property
+    def cov(self) -> FloatArray:
+        """Posterior covariance of the parameters (d, d)."""
+        return self._moments[1]
+
+    @cached_property
+    def _moments(self) -> tuple[FloatArray, FloatArray]:
+        """Exact for affine priors; else by quadrature of each marginal, with correlations from samples."""
+        if self._map is None:
+            return self._posterior.moments()
+        if not self.prior.is_separable:
+            return self._samples.mean(axis=0), np.atleast_2d(np.cov(self._samples.T))
+        each = [coordinate_moments(self.prior, i, self._standard.marginal([i])) for i in range(self.prior.n_dim)]
+        means, sds = np.array([m or (c.mean(), c.std()) for m, c in zip(each, self._samples.T, strict=True)]).T
+        correlation = np.atleast_2d(np.corrcoef(self._samples.T))
+        return means, correlation * np.outer(sds, sds)
+
+    def summary(self) -> Summary:
+        """The posterior in a table: mean, standard deviation and quantiles of every parameter.
+
+        Examples
+        --------
+        ``print(result.summary())`` shows it, ``result.summary()["rate"].mean`` is a number of it, and
+        ``result.summary().to_pandas()`` makes a data frame.
+        """
+        if self.standard_posterior is None:
+            return Summary(self.names, ())
+        moments = zip(self.names, self.mean.tolist(), np.sqrt(np.diag(self.cov)).tolist(), strict=True)
+        return Summary(
+            self.names, tuple(Row(n, m, sd, *self.marginal(n).ppf(QUANTILES).tolist()) for n, m, sd in moments)
+        )
+
+    @property
+    def _headline(self) -> str:
+        return f"log Z = {with_error(self.log_evidence, self.log_evidence_std)}"
+
+    @property
+    def _effort(self) -> str:
+        return f"{counted(self.n_evals, 'call')} in {counted(self.n_batches, 'batch', 'batches')}"
+
+    @property
+    def _lines(self) -> list[str]:
+        """What has to be known before the posterior is looked at."""
+        lines = [self.message]
+        if self.failures:
+            more = counted(self.n_failed, "more call", "more calls")
+            lines.append(f"{more} failed (result.failures), the last: {self.failures[-1].error}")
+        if self.noise is not None:
+            lines.append(f"Noise of the values: sd {shown([self.noise], self.noise)[0]} (estimated)")
+        return lines
+
+    @property
+    def too_few(self) -> str | None:
+        """Why there is no posterior to show yet: fewer calls than a first model needs; None if there are enough."""
+        least = self.settings.get("initial_size", 0)
+        if self.n_batches > 1 or self.n_evals >= least:
+            return None
+        return f"too few calls for a posterior ({self.n_evals} of {least})"
+
+    @property
+    def _unsure(self) -> list[str]:
+        return [] if self.converged or self.sound or self.standard_posterior is None else [UNSURE]
+
+    def __repr__(self) -> str:
+        verdict = "converged" if self.converged else "not converged"
+        return f"<basq.Result: {self._headline}, {verdict}, {self._effort}, parameters {', '.join(self.names)}>"
+
+    def __str__(self) -> str:
+        lines = [f"{self._headline}   ({self._effort})", *self._lines]
+        table = [*self._unsure, str(self.summary())] if self.too_few is None else [self.too_few]
+        return "\n".join([*lines, "", *table])
+
+    def _repr_html_(self) -> str:
+        if self.too_few is not None:
+            return card(self._headline, self._effort, self.converged, [*self._lines, self.too_few])
+        lines = [*self._lines, *self._unsure]
+        return card(self._headline, self._effort, self.converged, lines) + self.summary()._repr_html_()
+
+    def save(self, path: str | Path) -> None:
+        """Write everything into one file, which `Result.load` reads; it appears only when it is complete."""
+        if self.standard_posterior is not None:
+            _ = self._samples  # drawn once, here: whoever loads the file has the same ones at once
+        archive.write(Path(path), self)
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Result":
+        """Read a file that `save` has written: the same samples, densities and plots, without the likelihood.
+
+        Warnings
+        --------
+        The file holds pickled objects, which can run any code when they are read: load only files that you trust.
+        """
+        found = archive.read(Path(path))
+        if not isinstance(found, cls):
+            raise InputError(f"{path} holds a {type(found).__name__}, not a result.")
+        return found
+
+    def weighted_samples(self) -> Draws:
+        """The posterior as weighted points: the draws that the evidence was integrated with, where there are any.
+
+        Methods with a posterior in closed form (`basq.Paper` with an RBF kernel) give equal weights.
+        """
+        return self._draws(None, 0)
+
+    def to_pandas(
+        self, table: Literal["posterior", "evaluations"] = "posterior", *, n: int = N_SUMMARY, seed: Any = 0
+    ) -> "DataFrame":
+        """A pandas data frame, one column per parameter.
+
+        Parameters
+        ----------
+        table : "posterior" or "evaluations"
+            n equal-weight samples; or every evaluated point with its log-likelihood, the standard deviation of its
+            noise, whether it explored, and its batch.
+        n, seed
+            Of the samples.
+        """
+        if table not in ("posterior", "evaluations"):
+            raise InputError(f"to_pandas({table!r}): allowed are 'posterior' and 'evaluations'.")
+        if table == "posterior":
+            return export.to_frame(self.names, self.sample(n, seed))
+        seen = self.observations
+        more = {name: getattr(seen, name) for name in ("log_likelihood", "noise", "explores", "batch")}
+        return export.to_frame(self.names, seen.x, more)
+
+    def to_arviz(self, *, n: int = N_SUMMARY, seed: Any = 0) -> Any:
+        """n equal-weight samples for ArviZ: an ``InferenceData`` for ArviZ 0.x, a ``DataTree`` for 1.x.
+
+        Group ``posterior`` holds the parameters, ``prior`` as many draws of the prior, ``sample_stats`` the surrogate's
+        log-likelihood at every sample and ``lp``, which adds the prior's log-density where it has one. The evidence and
+        the verdict are attributes. The draws are independent: R-hat and effective sample size say nothing about the
+        error of the surrogate.
+        """
+        draws = self._draws(n, seed)
+        other = np.random.default_rng(seed).spawn(1)[0]  # not the stream of the posterior's draws
+        return export.to_arviz(draws, self.prior.sample(n, other), self._attributes)
+
+    def to_getdist(self, root: str | Path | None = None, *, n: int | None = N_SUMMARY, seed: Any = 0) -> "MCSamples":
+        r"""Samples for GetDist, with names, labels and the prior's bounds.
+
+        GetDist allows no spaces, ``*`` or ``?`` in names, so ``"$\alpha$"`` becomes ``alpha`` and ``"decay rate"``
+        ``decay_rate``; the labels keep what was given. Its ``loglikes`` are minus the log of likelihood times prior, of
+        the surrogate; minus the log-likelihood if the prior is a transform without a density.
+
+        Parameters
+        ----------
+        root : path, optional
+            Also write chain files: ``root.txt``, ``.paramnames``, ``.ranges`` and ``.properties.ini``, for
+            ``getdist.loadMCSamples``, the GetDist program and ``anesthetic.read_chains``.
+        n : int or None
+            Number of equal-weight samples; None for those of `weighted_samples`.
+        seed
+            Of the samples.
+        """
+        return export.to_getdist(self._draws(n, seed), self.prior, root, self._attributes)
+
+    def to_anesthetic(self, *, n: int | None = N_SUMMARY, seed: Any = 0) -> "Samples":
+        """Samples for anesthetic, with the surrogate's log-likelihood as ``logL``; the evidence is in ``attrs``.
+
+        ``n`` and ``seed`` are those of `to_getdist`.
+        """
+        return export.to_anesthetic(self._draws(n, seed), self._attributes)
+
+    def _draws(self, n: int | None, seed: Any) -> Draws:
+        return Draws.of(self.prior, self._standard, self.log_evidence, n, np.random.default_rng(seed))
+
+    @property
+    def _attributes(self) -> dict[str, Any]:
+        """What other packages keep beside samples: numbers and texts, which every file format can hold."""
+        return {
+            "log_evidence": float(self.log_evidence),
+            "log_evidence_std": float(self.log_evidence_std),
+            "converged": int(self.converged),
+            "message": self.message,
+            "n_evals": self.n_evals,
+            "inference_library": "basq",
+            "inference_library_version": __version__,
+        }
+
+    def plot_corner(
+        self,
+        *,
+        names: str | Sequence[str] | None = None,
+        truths: ArrayLike | Mapping[str, float] | None = None,
+        points: bool = True,
+    ) -> "Figure":
+        """Draw the marginals of one and two parameters, with the evaluated points."""
+        from basq.plots import plot_corner
+
+        return plot_corner(self, names=names, truths=truths, points=points)
+
+    def plot_run(self, *, truth: float | None = None) -> "Figure":
+        """Draw log Z and its error after every batch, with the audits."""
+        from basq.plots import plot_run
+
+        return plot_run(self, truth=truth)
+
+    def plot_calibration(self) -> "Figure":
+        """Draw how far off the predictions of the batches were, against the normal law."""
+        from basq.plots import plot_calibration
+
+        return plot_calibration(self)
+
+    def plot_slices(
+        self,
+        *,
+        names: str | Sequence[str] | None = None,
+        through: Literal["best", "mean"] | ArrayLike = "best",
+    ) -> "Figure":
+        """Draw the surrogate's log-likelihood along every parameter, with its error and the points nearby."""
+        from basq.plots import plot_slices
+
+        return plot_slices(self, names=names, through=through)
+
+    def plot_time(self) -> "Figure":
+        """Draw where the time of every batch went."""
+        from basq.plots import plot_time
+
+        return plot_time(self)
+
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        title: str | None = None,
+        truths: ArrayLike | Mapping[str, float] | None = None,
+        truth: float | None = None,
+    ) -> None:
+        """Write one self-contained HTML page: verdict, posterior, pictures, audits, failures, settings.
+
+        Parameters
+        ----------
+        path : path
+            Of the file.
+        title : str, optional
+        truths : dict or (d,) array, optional
+            Parameters to mark in the corner plot, where known: by name, or one for each.
+        truth : float, optional
+            True log-evidence, where known.
+        """
+        from basq.report.page import write_report
+
+        write_report(self, path, title=title, truths=truths, truth=truth)

@@ -1,0 +1,1 @@
+"""Models that compete for the same data."""

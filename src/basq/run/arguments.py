@@ -1,0 +1,157 @@
+"""What users may give, checked and in one form, before any call is spent."""
+
+import os
+from collections.abc import Callable, Sequence
+from numbers import Integral
+from typing import Any, get_args
+
+import numpy as np
+
+from basq.auto.engine import Auto
+from basq.errors import InputError, StoreError
+from basq.evaluation.call import Outcome
+from basq.evaluation.crew import OnError
+from basq.evaluation.store import Store
+from basq.method import Method
+from basq.prior import Prior, as_prior
+from basq.types import FloatArray, is_number
+
+CALLS_PER_DIMENSION = 50
+"""Default budget: 50 (d + 2) calls, the habit of surrogate-based samplers."""
+
+Evaluations = tuple[FloatArray, FloatArray, FloatArray]
+"""Points (n, d), their log-likelihoods (n,) and noise standard deviations (n,)."""
+
+
+def check_function(log_likelihood: Any, prior: Any) -> None:
+    """Refuse what is no function before anything is said of the prior: the two may have changed places."""
+    if not callable(log_likelihood):
+        swapped = "; prior is a function: did you mean infer(log_likelihood, prior)?" if callable(prior) else "."
+        raise InputError(f"log_likelihood must be callable, got {type(log_likelihood).__name__}{swapped}")
+
+
+def as_space(prior: Any, transform: Callable[[FloatArray], Any] | None, n_dim: int | None) -> Prior:
+    """The prior, in any of its forms."""
+    if (prior is None) == (transform is None):
+        raise InputError("Give either prior or prior_transform (with n_dim).")
+    if transform is not None:
+        return Prior.from_transform(transform, n_dim)
+    space = as_prior(prior)
+    if n_dim is not None and n_dim != space.n_dim:
+        raise InputError(f"n_dim={n_dim}, but the prior has {space.n_dim} parameters: {', '.join(space.names)}.")
+    return space
+
+
+def as_method(method: Method[Any] | str) -> Method[Any]:
+    """The method, by name or as a configuration."""
+    if method == "auto":
+        return Auto()
+    if isinstance(method, str | type) or not hasattr(method, "select"):
+        raise InputError(f"method={method!r}: allowed are 'auto' and configurations such as basq.Paper().")
+    return method
+
+
+def as_budget(max_evals: Any, prior: Prior) -> Any:
+    """The number of calls allowed; `Stopping` checks it."""
+    return CALLS_PER_DIMENSION * (prior.n_dim + 2) if max_evals is None else max_evals
+
+
+def as_seed(seed: Any) -> int | None:
+    """One whole number that all randomness comes from; None if nothing was given."""
+    if seed is None:
+        return None
+    whole = is_number(seed, Integral) and seed >= 0
+    try:
+        return int(seed) if whole else int(np.random.default_rng(seed).integers(2**63))
+    except (TypeError, ValueError) as error:
+        raise InputError(f"seed={seed!r}: give a non-negative integer, a Generator, or None.") from error
+
+
+def as_batch_size(batch_size: Any, method: Method[Any]) -> int:
+    """The number of points chosen together."""
+    if not is_number(batch_size, Integral) or batch_size < 1:
+        raise InputError(f"batch_size={batch_size!r}: give a positive whole number.")
+    method.check(int(batch_size))
+    return int(batch_size)
+
+
+def as_retries(retries: Any) -> int:
+    """How often a failed call is tried again."""
+    if not is_number(retries, Integral) or retries < 0:
+        raise InputError(f"retries={retries!r}: give how often a failed call is tried again, 0 or more.")
+    return int(retries)
+
+
+def as_evaluations(evaluations: Any, prior: Prior) -> Evaluations:
+    """Values that the user has already: arrays, or the path of an older store."""
+    if evaluations is None:
+        return np.empty((0, prior.n_dim)), np.empty(0), np.empty(0)
+    if isinstance(evaluations, str | os.PathLike):
+        return _from_store(evaluations, prior)
+    if not isinstance(evaluations, Sequence) or len(evaluations) not in (2, 3):
+        raise InputError(
+            "evaluations must be a pair (x, log_likelihood) of shapes (n, d) and (n,), a third array with the standard "
+            "deviations of noisy values, or the path of a store."
+        )
+    try:
+        x, values = np.array(evaluations[0], dtype=float), np.array(evaluations[1], dtype=float)
+        given = evaluations[2] if len(evaluations) == 3 else 0.0
+        noise = np.broadcast_to(np.array(given, dtype=float), values.shape).copy()
+    except (TypeError, ValueError) as error:
+        raise InputError(f"evaluations must be numbers of shapes (n, {prior.n_dim}) and (n,): {error}.") from error
+    if x.ndim != 2 or x.shape[1] != prior.n_dim or values.shape != (len(x),) or noise.shape != values.shape:
+        raise InputError(
+            f"evaluations have shapes {x.shape} and {values.shape}; allowed are (n, {prior.n_dim}) and (n,)."
+        )
+    if np.isnan(values).any() or (values == np.inf).any():
+        raise InputError("evaluations contain NaN or +inf log-likelihoods; leave those points out.")
+    if ((noise < 0.0) | np.isinf(noise)).any():
+        raise InputError("evaluations have noise standard deviations that are not finite numbers of 0 or more.")
+    return x, values, noise
+
+
+def as_on_error(on_error: Any) -> OnError:
+    """What a failed call means."""
+    if on_error not in get_args(OnError):
+        raise InputError(f"on_error={on_error!r}: allowed are {', '.join(map(repr, get_args(OnError)))}.")
+    rule: OnError = on_error
+    return rule
+
+
+def as_outcomes(x: FloatArray, values: Any, noise: Any, state: str, error: Any) -> list[Outcome]:
+    """What the user says became of the calls at points x (n, d)."""
+    errors = [error] * len(x) if error is None or isinstance(error, str) else list(error)
+    if len(errors) != len(x):
+        raise InputError(f"tell: {len(x)} calls and {len(errors)} errors; give one text, or one for each.")
+    if state not in ("done", "failed"):
+        raise InputError(f"state={state!r}: allowed are 'done' and 'failed'.")
+    if state == "failed":
+        if values is not None:
+            raise InputError("tell: a failed call has no value; give values or state='failed'.")
+        return [Outcome.failed(e or "told as failed", worker="told") for e in errors]
+    try:
+        column = np.atleast_1d(np.asarray(values, dtype=float))
+        sds = np.broadcast_to(np.asarray(noise, dtype=float), column.shape)
+    except (TypeError, ValueError) as problem:
+        raise InputError(f"tell: the values are not numbers: {problem}.") from problem
+    if column.shape != (len(x),):
+        raise InputError(f"tell: {len(x)} calls and values of shape {column.shape}; give one for each.")
+    if (column == np.inf).any() or ((sds < 0.0) | np.isinf(sds)).any():
+        raise InputError("tell: allowed are finite numbers, -inf and NaN (failed), with noise of 0 or more.")
+    return [
+        Outcome.failed(e or "told as NaN", worker="told") if np.isnan(v) else Outcome(float(v), float(s), worker="told")
+        for v, s, e in zip(column, sds, errors, strict=True)
+    ]
+
+
+def _from_store(path: str | os.PathLike[str], prior: Prior) -> Evaluations:
+    """The values of an older store with the same parameters, inside the support of this prior."""
+    with Store(path) as store:
+        names = tuple(store.get("names") or ())
+        if names != prior.names:
+            raise StoreError(
+                f"{store} has the parameters {', '.join(names)}; they cannot be used for {', '.join(prior.names)}."
+            )
+        calls = store.done()
+    keep = np.asarray(prior.in_support(calls.x)) if len(calls) else np.empty(0, dtype=bool)
+    return calls.x[keep], calls.log_likelihood[keep], calls.noise[keep]

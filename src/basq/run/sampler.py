@@ -1,0 +1,428 @@
+"""The loop of Algorithm 1, and the same loop in the user's hands: ask, tell, result."""
+
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from numbers import Integral
+from typing import Any, Literal
+
+import numpy as np
+
+from basq.errors import EvaluationError, InputError, StoreInUseError
+from basq.evaluation.call import Outcome
+from basq.evaluation.crew import ALL_FAILED, Crew, OnError
+from basq.evaluation.store import PATIENCE, Calls, Store
+from basq.method import Batch, Method
+from basq.observations import Observations
+from basq.results.result import Failure, Result
+from basq.run import identity
+from basq.run.arguments import (
+    Evaluations,
+    as_batch_size,
+    as_budget,
+    as_evaluations,
+    as_method,
+    as_on_error,
+    as_outcomes,
+    as_seed,
+    as_space,
+)
+from basq.run.steps import Run, State
+from basq.run.stopping import Stopping, Verdict
+from basq.types import FloatArray, IntArray, LogLikelihood, is_number
+
+MOSTLY_FAILED = 0.9
+"""Share of failures among the last calls at which a run gives up."""
+
+
+def run(sampler: "Sampler", crew: Crew, *, asynchronous: bool = False) -> Iterator[State]:
+    """Yield the state after every batch, until the stopping rule speaks or the user interrupts.
+
+    The numbers are the lines of Algorithm 1. An asynchronous run asks for points while others are under way: as many as
+    workers come free while the next points are chosen, so that none of them waits.
+    """
+    reserve = 1
+    crew.start(sampler.pending())  # what an interrupted run has left
+    while crew.finish(leave=crew.n_workers + reserve if asynchronous and sampler.n_left else 0):  # 11
+        if sampler.learn(at_least=sampler.enough if asynchronous and crew.outstanding else 1):  # 12-15
+            yield sampler.known  # 16
+        if sampler.verdict.stop:  # 3
+            return
+        size = min(reserve + 1, sampler.n_left) if asynchronous and crew.outstanding else None
+        crew.start(sampler.choose(size))  # 4-10
+        reserve = max(crew.poll(), reserve // 2, 1)
+
+
+@dataclass(frozen=True)
+class Points:
+    """Points to evaluate.
+
+    Attributes
+    ----------
+    ids : (n,) int array
+        Under which their values are told.
+    x : (n, d) array
+        In the user's parameters.
+    names : tuple of str
+        Of the parameters.
+    """
+
+    ids: IntArray
+    x: FloatArray
+    names: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def as_dicts(self) -> list[dict[str, float]]:
+        """Every point by the names of its parameters."""
+        return [dict(zip(self.names, map(float, row), strict=True)) for row in self.x]
+
+
+class Sampler:
+    """A run in the user's hands: ask for points, tell their values, look at the result.
+
+    Parameters
+    ----------
+    prior, prior_transform, n_dim, method, batch_size, max_evals, max_time, dlogz, evaluations, seed
+        As in `infer`.
+    on_error : "record" or "zero"
+        What a failed call means: nothing is known there, or the likelihood is zero there.
+    store : path, optional
+        SQLite file that holds the run; one that exists is taken up, and refused if it is of another problem.
+    log_likelihood : callable, optional
+        Never called; only to refuse a store whose values come from other code.
+
+    Examples
+    --------
+    >>> import basq
+    >>> sampler = basq.Sampler({"a": (-3, 3), "b": (-3, 3)}, seed=1)
+    >>> batch = sampler.ask(32)
+    >>> sampler.tell(batch, [-0.5 * x @ x for x in batch.x])
+    >>> sampler.result().n_evals
+    32
+    """
+
+    def __init__(
+        self,
+        prior: Any = None,
+        *,
+        prior_transform: Callable[[FloatArray], Any] | None = None,
+        n_dim: int | None = None,
+        method: Method[Any] | Literal["auto"] = "auto",
+        batch_size: int = 16,
+        max_evals: int | None = None,
+        max_time: float | None = None,
+        dlogz: float = 0.1,
+        evaluations: Any = None,
+        on_error: OnError = "record",
+        store: str | os.PathLike[str] | None = None,
+        log_likelihood: LogLikelihood | None = None,
+        seed: Any = None,
+    ) -> None:
+        space, chosen = as_space(prior, prior_transform, n_dim), as_method(method)
+        stopping = Stopping(dlogz, as_budget(max_evals, space), max_time)
+        size, number, on_error = as_batch_size(batch_size, chosen), as_seed(seed), as_on_error(on_error)
+        given = as_evaluations(evaluations, space)
+        if len(given[0]) >= stopping.max_evals:
+            raise InputError(
+                f"max_evals={stopping.max_evals} leaves no call after the {len(given[0])} given evaluations."
+            )
+        u = space.to_standard(given[0]) if len(given[0]) else given[0]
+        settings = {
+            "batch_size": size,
+            "max_evals": int(stopping.max_evals),
+            "dlogz": float(dlogz),
+            "on_error": on_error,
+        }
+        objects = b"" if store is None else identity.pack(space, chosen)
+        self.store = Store(store, space.n_dim)
+        with self.store.transaction():  # whole, or not at all: another process may be about to do the same
+            new = self.store.get("objects") is None
+            if new:
+                number = _fresh_seed() if number is None else number
+                identity.save(self.store, space, chosen, number, objects)
+                self._give(given, u)
+                self.store.set(n_given=len(u), **settings)
+            else:
+                identity.check(self.store, space, chosen, number)
+                number = int(self.store.get("seed"))
+            if log_likelihood is not None:
+                identity.check_function(self.store, log_likelihood)
+        if not new:
+            with suppress(StoreInUseError), self.store.driving():  # otherwise they are those of the one who drives
+                self.store.set(**settings)
+        self._begin(Run(space, chosen, stopping, size, number), on_error)
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> "Sampler":
+        """Take up the run of a store as it was left; needs no likelihood and no prior."""
+        store = Store(path)
+        prior, method = identity.load(store)
+        stopping = Stopping(store.get("dlogz"), store.get("max_evals"))
+        sampler = cls.__new__(cls)
+        sampler.store = store
+        sampler._begin(
+            Run(prior, method, stopping, store.get("batch_size"), int(store.get("seed"))), store.get("on_error")
+        )
+        return sampler
+
+    def _begin(self, run: Run, on_error: OnError) -> None:
+        self.run = run
+        self._on_error = on_error
+        self._state: State | None = None
+        self._seen = Calls.none(run.prior.n_dim)  # the calls that the state has learned from, failed ones included
+        self._n_steps = 0
+        self._n_given = self.store.get("n_given") or 0
+        self._info: dict[str, Any] = {}
+        self._seconds: dict[str, float] = {}
+        self._asked = time.perf_counter()
+
+    def _give(self, given: Evaluations, u: FloatArray) -> None:
+        """Write values that the user has as finished calls."""
+        x, values, noise = given
+        if not len(x):
+            return
+        ids = self.store.add(x, u, False, self.store.extent()[1])
+        outcomes = [Outcome(float(v), float(s), worker="given") for v, s in zip(values, noise, strict=True)]
+        self.store.finish(list(zip(map(int, ids), outcomes, strict=True)))
+
+    # --- ask and tell -------------------------------------------------------------------------------------------------
+
+    def ask(self, n: int | None = None) -> Points:
+        """The next points to evaluate, chosen with everything told so far and with those still under way in mind.
+
+        Parameters
+        ----------
+        n : int, optional
+            How many; by default the initial design, then a batch, within ``max_evals``.
+        """
+        if n is not None and not (is_number(n, Integral) and n >= 1):
+            raise InputError(f"ask({n!r}): give a positive whole number of points, or nothing.")
+        with self.store.driving(PATIENCE):
+            if self.store.extent()[0] - self._n_given >= self.run.design_size(self._n_given):
+                self.learn()
+            return self.choose(None if n is None else int(n))
+
+    def choose(self, n: int | None = None) -> Points:
+        """The next points to evaluate, chosen with what was learned so far."""
+        with self.store.driving():
+            start = time.perf_counter()
+            batch, number = self._next(n)
+            x = self.run.prior.from_standard(batch.u)
+            ids = self.store.add(x, batch.u, batch.explores, number)
+            self._info, self._asked = batch.info, time.perf_counter()
+            self._seconds["select"] = self._asked - start
+            return Points(ids, x, self.run.prior.names)
+
+    def _next(self, n: int | None) -> tuple[Batch, int]:
+        """Algorithm 1, lines 4-10: the next points in standard space, and the number of their batch."""
+        n_asked, number = self.store.extent()
+        first, size = n_asked - self._n_given, self.run.design_size(self._n_given)
+        if first < size:  # the initial design
+            return self.run.design(first, size - first if n is None else n), number
+        n = min(self.run.batch_size, self.n_left) if n is None else n
+        if self._state is None:
+            return self.run.design(first, n), number
+        return self.run.choose(self._state, n, n_asked, self._taken()), number
+
+    def _taken(self) -> FloatArray:
+        """Points without a value: under way, just in, or failed; (m, d) in standard space."""
+        failed = self._seen.u[np.isnan(self._seen.log_likelihood)] if self._on_error == "record" else self._seen.u[:0]
+        return np.concatenate([failed, self.store.pending().u, self.store.news().u])
+
+    def pending(self) -> Points:
+        """The points that were asked for and not told yet."""
+        calls = self.store.pending()
+        return Points(calls.ids, calls.x, self.run.prior.names)
+
+    def tell(
+        self,
+        ids: Points | Sequence[int] | IntArray | int,
+        log_likelihood: Any = None,
+        noise: Any = 0.0,
+        *,
+        state: Literal["done", "failed"] = "done",
+        error: str | Sequence[str | None] | None = None,
+    ) -> None:
+        """Give the values of points that were asked for: in any order, in part.
+
+        Parameters
+        ----------
+        ids : Points or ints
+            What `ask` gave, or some of its ids.
+        log_likelihood : float or array
+            One for each; −inf is a value, NaN counts as a failed call.
+        noise : float, array or None
+            Standard deviation of noisy values; None (in an array, NaN) if it is not known and has to be estimated.
+        state : "done" or "failed"
+            "failed" if there are no values.
+        error : str or list of str, optional
+            Why, for the record; one text, or one for each call.
+        """
+        wanted = np.atleast_1d(np.asarray(ids.ids if isinstance(ids, Points) else ids))
+        if not wanted.size:
+            return
+        calls = self._askable(wanted)
+        outcomes = as_outcomes(calls.x, log_likelihood, noise, state, error)
+        self.store.finish(list(zip(map(int, wanted), outcomes, strict=True)))
+
+    def _askable(self, wanted: IntArray) -> Calls:
+        """The calls with these ids, if all of them are waiting for a value."""
+        if wanted.ndim != 1 or not np.issubdtype(wanted.dtype, np.integer) or len(set(wanted.tolist())) < len(wanted):
+            raise InputError(f"tell: give what ask returned, or different whole numbers as ids, not {wanted!r}.")
+        pending = self.store.pending()
+        place = {int(i): k for k, i in enumerate(pending.ids)}
+        strange = [int(i) for i in wanted if int(i) not in place]
+        if strange:
+            known = set(self.store.of(strange).ids.tolist())
+            why = "has been told already" if strange[0] in known else "was never asked for"
+            raise InputError(f"tell: call {strange[0]} {why}; nothing was recorded. Allowed: ids of pending().")
+        return Calls(pending.table[[place[int(i)] for i in wanted]])
+
+    def add(self, x: Any, log_likelihood: Any, noise: Any = 0.0) -> None:
+        """Give values at points (n, d) that were computed elsewhere and never asked for."""
+        values = np.atleast_1d(np.asarray(log_likelihood, dtype=float))
+        given = as_evaluations((x, values, np.broadcast_to(noise, values.shape)), self.run.prior)
+        self._give(given, self.run.prior.to_standard(given[0]))
+
+    # --- learn --------------------------------------------------------------------------------------------------------
+
+    @property
+    def known(self) -> State:
+        """The state after the last step."""
+        assert self._state is not None
+        return self._state
+
+    @property
+    def has_learned(self) -> bool:
+        """Whether there has been a step with a value to learn from."""
+        return self._state is not None
+
+    @property
+    def enough(self) -> int:
+        """Calls that make a step worth its audit: a batch, or at first what a model needs."""
+        least = self.run.method.initial_size(self.run.prior.n_dim) if self._state is None else 1
+        return max(self.run.batch_size, least)
+
+    @property
+    def n_left(self) -> int:
+        """Calls left of the budget."""
+        return max(self.run.stopping.max_evals - self.store.extent()[0], 0)
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether to stop, and why."""
+        if self._state is None:
+            return Verdict(self.n_left == 0, False, "Running: nothing has been modelled yet.")
+        return self._state.verdict
+
+    def learn(self, *, at_least: int = 1) -> bool:
+        """Algorithm 1, lines 12-16: learn from what was told since the last time, if it is so much; whether it was."""
+        self._catch_up()
+        news = self.store.news()
+        if len(news) < at_least:
+            return False
+        self._seconds["evaluate"] = time.perf_counter() - self._asked
+        state = self._after(news, self._seconds, self._info)
+        self.store.learned(self._n_steps, news, _as_record(state))
+        self._advance(state, news)
+        return state is not None
+
+    def _catch_up(self) -> None:
+        """Learn again what the store's steps have learned: those of an earlier process, or of another one meanwhile."""
+        for calls, record in self.store.steps(self._n_steps):
+            self._advance(self._after(calls, record.get("seconds", {}), record.get("info", {})), calls)
+
+    def _advance(self, state: State | None, calls: Calls) -> None:
+        self._state, self._seen, self._n_steps = state, self._seen.join(calls), self._n_steps + 1
+
+    def _after(self, calls: Calls, seconds: dict[str, float], info: dict[str, Any]) -> State | None:
+        """The state after these calls; None while none has succeeded."""
+        seen = self._state.observations if self._state else Observations.empty(self.run.prior.n_dim)
+        observations = self._observe(seen, calls)
+        if not len(observations):
+            return None
+        everything = self._seen.join(calls)
+        return self.run.learn(
+            self._state, observations, len(everything), self._trouble(everything), seconds=dict(seconds), info=info
+        )
+
+    def _observe(self, seen: Observations, calls: Calls) -> Observations:
+        """Add calls to the observations, the failed ones by the user's rule."""
+        values, noise = calls.log_likelihood, calls.noise
+        if self._on_error == "zero":
+            failed = np.isnan(values)
+            values, noise = np.where(failed, -np.inf, values), np.where(failed, 0.0, noise)
+        usable = ~np.isnan(values)
+        u = calls.u[usable]
+        return seen.append(
+            calls.x[usable],
+            u,
+            values[usable],
+            self.run.prior.log_weight(u),
+            noise=noise[usable],
+            explores=calls.explores[usable],
+            batch=calls.batch[usable],
+        )
+
+    def _trouble(self, seen: Calls) -> str | None:
+        """Say so when nearly all of the last calls have failed."""
+        last = np.isnan(seen.log_likelihood[-max(2 * self.run.batch_size, ALL_FAILED) :])
+        if len(last) < ALL_FAILED or last.mean() < MOSTLY_FAILED:
+            return None
+        (failure,) = self.store.rows("state = 'failed' ORDER BY id DESC LIMIT 1")
+        return f"{int(last.sum())} of the last {len(last)} calls failed (the last: {failure['error']})"
+
+    def observations(self) -> Observations:
+        """Everything evaluated so far, also what no step has learned from yet."""
+        seen = self._state.observations if self._state else Observations.empty(self.run.prior.n_dim)
+        return self._observe(seen, self.store.news())
+
+    # --- result -------------------------------------------------------------------------------------------------------
+
+    def result(self, *, reason: str | None = None, fresh: bool = True) -> Result:
+        """What is known now; changes nothing.
+
+        Parameters
+        ----------
+        reason : str, optional
+            Why the run ended, where the stopping rule did not say.
+        fresh : bool
+            Include what was told since the last step.
+        """
+        self._catch_up()
+        news = self.store.news() if fresh else Calls.none(self.run.prior.n_dim)
+        state = self._after(news, {}, {}) if len(news) else self._state
+        failures = tuple(Failure.of(row) for row in self.store.rows("state = 'failed'"))
+        if state is None:
+            last = f" The last one: {failures[-1].error}" if failures else ""
+            raise EvaluationError(f"No call has succeeded yet, so there is no result; {len(failures)} failed.{last}")
+        least = self.run.method.initial_size(self.run.prior.n_dim)
+        settings = identity.settings(self.store) | {"initial_size": least}
+        return replace(state.result(self.run.prior, failures, reason), settings=settings)
+
+
+def _as_record(state: State | None) -> dict[str, Any]:
+    """A step for the store, readable without replaying it."""
+    if state is None:
+        return {}
+    last, verdict = state.history[-1], state.verdict
+    return {
+        "n_evals": last.n_evals,
+        "log_evidence": last.log_evidence,
+        "log_evidence_std": last.log_evidence_std,
+        "converged": verdict.converged,
+        "message": verdict.message,
+        "seconds": last.seconds,
+        "info": last.info,
+        "time": time.time(),
+    }
+
+
+def _fresh_seed() -> int:
+    entropy = np.random.SeedSequence().entropy
+    assert isinstance(entropy, int)
+    return entropy

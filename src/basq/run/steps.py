@@ -1,0 +1,122 @@
+"""What is known after a step of a run, and the two steps themselves: learn and choose."""
+
+import math
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from basq.errors import InputError
+from basq.method import Batch, Fit, Method, Posterior
+from basq.numerics.linalg import blas_threads
+from basq.observations import Failure, Observations
+from basq.prior import Prior
+from basq.results.record import Record
+from basq.results.result import Result
+from basq.run.stopping import Stopping, Verdict
+from basq.types import FloatArray
+
+
+@dataclass(frozen=True)
+class State:
+    """Everything known after a step; replaced, never changed."""
+
+    observations: Observations
+    fitted: Fit
+    verdict: Verdict
+    history: tuple[Record, ...]
+
+    def result(self, prior: Prior, failures: tuple[Failure, ...] = (), reason: str | None = None) -> Result:
+        """The answer that it gives; ``reason`` says why the run ended where its stopping rule did not."""
+        fitted, verdict = self.fitted, self.verdict
+        return Result(
+            fitted.log_evidence,
+            fitted.log_evidence_std,
+            verdict.converged,
+            verdict.message if verdict.stop or reason is None else verdict.message.replace("Running", reason, 1),
+            prior,
+            self.observations,
+            self.history,
+            _posterior(fitted),
+            getattr(fitted, "audits", ()),
+            failures,
+            getattr(fitted, "log_surrogate", None),
+            noise=getattr(fitted, "noise", None),
+            sound=verdict.sound,
+        )
+
+
+def _posterior(fitted: Fit) -> Posterior | None:
+    """Return the posterior, or None: a run that found no mass still has calls and a message worth giving back."""
+    try:
+        return fitted.posterior
+    except InputError:
+        return None
+
+
+@dataclass(frozen=True)
+class Run:
+    """What does not change during a run.
+
+    Attributes
+    ----------
+    prior : Prior
+    method : Method
+    stopping : Stopping
+    batch_size : int
+    seed : int
+        Every random number comes from it and from where in the run it is drawn, so that a run can be taken up anywhere.
+    """
+
+    prior: Prior
+    method: Method[Any]
+    stopping: Stopping
+    batch_size: int
+    seed: int
+
+    def rng(self, *where: int) -> np.random.Generator:
+        """The stream of random numbers of one place in the run."""
+        return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=where))
+
+    def design_size(self, n_given: int) -> int:
+        """Number of points spread over the prior before anything is modelled; none if enough values were given."""
+        least = self.method.initial_size(self.prior.n_dim)
+        if n_given >= least:
+            return 0
+        size = self.batch_size * math.ceil(least / self.batch_size)  # whole batches: no idle worker
+        return min(size, max(self.stopping.max_evals - n_given, 0))
+
+    def design(self, first: int, n: int) -> Batch:
+        """Points first … first + n − 1 of an even spread over the prior."""
+        return Batch(self.prior.measure.sample_quasi(first + n, self.rng(0))[first:], explores=True)
+
+    def choose(self, state: State, n: int, first_id: int, taken: FloatArray) -> Batch:
+        """Algorithm 1, lines 4-10: the next n points, away from those under way (m, d)."""
+        last = state.history[-1].seconds
+        ratio = last.get("evaluate", 0.0) / last["select"] if last.get("select") else 0.0
+        with blas_threads(len(state.observations)):
+            return self.method.select(state.fitted, n, self.rng(1, first_id), cost_ratio=ratio, taken=taken)
+
+    def learn(
+        self,
+        state: State | None,
+        observations: Observations,
+        n_calls: int,
+        trouble: str | None = None,
+        *,
+        seconds: dict[str, float],
+        info: dict[str, Any],
+    ) -> State:
+        """Algorithm 1, lines 12-16: train the surrogate on everything seen, integrate, judge."""
+        history = state.history if state else ()
+        rng = self.rng(2, len(history))
+        start = time.perf_counter()
+        with blas_threads(len(observations)):
+            fitted = self.method.fit(observations, self.prior, state.fitted if state else None, rng)
+            middle = time.perf_counter()
+            evidence = fitted.log_evidence, fitted.log_evidence_std
+            verdict = self.stopping.judge(fitted, n_calls, trouble)
+        times = {"fit": middle - start, "integrate": time.perf_counter() - middle}
+        record = Record(n_calls, *evidence, times | seconds, info)
+        return State(observations, fitted, verdict, (*history, record))

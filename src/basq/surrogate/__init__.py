@@ -1,1 +1,0 @@
-"""Gaussian-process models of the likelihood."""
