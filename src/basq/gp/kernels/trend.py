@@ -112,8 +112,12 @@ class TrendKernel:
 
     def _rational(self, a: FloatArray, b: FloatArray) -> FloatArray:
         """v RQ(a, b), in place: this is the largest array of the sampling."""
-        out = half_square_distances(a / self.lengthscale, b / self.lengthscale, plus=1.0)
-        return np.divide(self.variance, out, out=out)
+        return self._decayed(half_square_distances(a / self.lengthscale, b / self.lengthscale, plus=1.0))
+
+    def _decayed(self, base: FloatArray) -> FloatArray:
+        """v / base, in place; far from the centre of the data rounding may leave a base of 1 + r²/2 below one."""
+        np.maximum(base, 1.0, out=base)
+        return np.divide(self.variance, base, out=base)
 
     def __call__(self, a: FloatArray, b: FloatArray) -> FloatArray:
         left = self.features(a)
@@ -220,7 +224,7 @@ class TrendKernel:
             left = distance_left(x / self.lengthscale, centre, plus=1.0)
             for rows in row_blocks(len(x), len(data)):
                 block = np.matmul(left[rows], right, out=None if out is None else out[rows])
-                yield rows, np.divide(self.variance, block, out=block)
+                yield rows, self._decayed(block)
 
         return blocks
 
@@ -238,7 +242,8 @@ class TrendKernel:
         left, right = distance_left(u, np.zeros(u.shape[1]), plus=1.0), distance_right(u, np.zeros(u.shape[1])).T
         for rows, columns in upper_blocks(len(x)):
             inner, rational = grams.inner[rows, columns], shape[rows, columns]
-            np.reciprocal(left[rows] @ right[:, columns], out=rational)
+            np.matmul(left[rows], right[:, columns], out=rational)
+            np.reciprocal(np.maximum(rational, 1.0, out=rational), out=rational)
             part = s2 * inner
             part += s1
             part *= inner
