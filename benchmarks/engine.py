@@ -66,14 +66,14 @@ PYVBMC_CALLS = {
 """Calls of PyVBMC 1.5 at its own stop, seed 0, defaults (measured beforehand)."""
 
 
-def work(family: str, seed: int) -> Row:
+def work(family: str, seed: int, method: Any = "auto") -> Row:
     """One run."""
     problem = (FAMILIES | OTHERS)[family](seed)
     d = problem.n_dim
     start = time.perf_counter()
     result = basq.infer(
-        problem.log_likelihood, problem.prior, batch_size=16, max_evals=50 * (d + 2), vectorized=True, seed=seed,
-        progress=False,
+        problem.log_likelihood, problem.prior, method=method, batch_size=16, max_evals=50 * (d + 2), vectorized=True,
+        seed=seed, progress=False,
     )  # fmt: skip
     seconds = time.perf_counter() - start
     errors = [r.log_evidence - problem.log_evidence for r in result.history]

@@ -1,6 +1,6 @@
 """What each part of the default engine earns: the same runs with one part taken out or replaced.
 
-    python -m benchmarks.engine_ablation            # 3 seeds of 10 families
+    python -m benchmarks.engine_ablation            # 3 seeds of all families of `benchmarks.engine`
     python -m benchmarks.engine_ablation --quick    # 1 seed of 4 (minutes)
 
 Batches of 16, budget 50 (d + 2), the engine's own stop. Rows go to benchmarks/results/engine_ablation.csv at once; a
@@ -8,117 +8,51 @@ second call goes on where the first was stopped.
 """
 
 import json
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 
 import basq
-from basq.auto.chart import Reference
-from basq.auto.log_model import LogModel
-from basq.auto.scouts import Scout
-from basq.gp.kernels.trend import TrendKernel
-from basq.observations import Observations
-from basq.paper.method import Paper
+from basq.auto import Settings
+from basq.paper import Paper
 from basq.run.steps import State
 from benchmarks import engine
 from benchmarks.study import Row, run_all, study_parser
 
 QUICK = ("gauss 6", "student 4", "rosen 2", "bimodal 3")
-FAMILIES = (*QUICK, "lumpy 4", "cigar 4", "rosen 4", "narrow 3", "mixture 4", "heavy 6")
-
-
-def without_reference(fit: Any) -> Any:
-    """Make a LogModel.fit that never whitens: standard space as it is."""
-
-    def plain(
-        observations: Observations, log_measure: Any, reference: Reference, *args: Any, **options: Any
-    ) -> LogModel:
-        d = len(reference.mean)
-        model: LogModel = fit(observations, log_measure, Reference(np.zeros(d), np.eye(d)), *args, **options)
-        return model
-
-    return plain
-
-
-def switched_off(first: int, last: int | None) -> Callable[[TrendKernel], Any]:
-    """Make a hyperprior that holds some of the trend's variances at nothing; counted after the lengthscales."""
-    original = TrendKernel.hyperprior
-
-    def bounded(kernel: TrendKernel) -> Any:
-        prior, d = original(kernel), len(kernel.lengthscale)
-        lower, upper = prior.lower.copy(), prior.upper.copy()
-        off = slice(d + first, None if last is None else d + last)
-        lower[off] = upper[off] = -20.0
-        return replace(prior, lower=lower, upper=upper)
-
-    return bounded
-
-
-def nobody(cells: Any, explorer: Any, observations: Observations, *args: Any, **options: Any) -> Scout:
-    nowhere = np.empty((0, observations.u.shape[1]))
-    return Scout(np.zeros(len(observations), dtype=bool), 0, nowhere, np.empty(0, dtype=np.intp), nowhere)
-
-
-def plain_samples(cell: Any, points: Any, weights: Any, n: int, rng: np.random.Generator) -> Any:
-    return points[rng.choice(len(points), n, replace=False, p=weights)]
-
-
-def greedy_variance(cell: Any, points: Any, weights: Any, n: int, rng: np.random.Generator) -> Any:
-    """One point after the other, each where the density-weighted variance left by the earlier ones is largest."""
-    some = rng.choice(len(points), min(600, len(points)), replace=False, p=weights)
-    gp, z = cell.model.gp, cell.model.reference.whiten(points[some])
-    log_density = cell.model.integrand(points[some]).expected + cell.measure.log_pdf(points[some])
-    density = np.exp(log_density - log_density.max())
-    p = gp.predict(z)
-    cov, chosen = gp.cov(p, p), []
-    for _ in range(n):
-        score = density * np.diag(cov)
-        score[chosen] = -1.0
-        best = int(score.argmax())
-        chosen.append(best)
-        column = cov[:, best] / np.sqrt(max(cov[best, best], 1e-12))
-        cov = cov - np.outer(column, column)
-    return points[some[chosen]]
+FAMILIES = (*engine.FAMILIES, *engine.OTHERS)
 
 
 VARIANTS: dict[str, dict[str, Any]] = {
     "full": {},
-    "no reference": {"basq.auto.cells.LogModel.fit": without_reference(LogModel.fit)},
-    "no quadratic trend": {"basq.gp.kernels.trend.TrendKernel.hyperprior": switched_off(2, 4)},
-    "no bends": {"basq.gp.kernels.trend.TrendKernel.hyperprior": switched_off(4, None)},
-    "standard space only": {"basq.prior.prior.Prior.flat": property(lambda prior: np.zeros(prior.n_dim, dtype=bool))},
-    "no noise shaping": {"basq.auto.log_model.NOISE_SLOPE": 0.0},
-    "no widened variances": {"basq.auto.log_model.overfit": lambda n, n_dim: 1.0},
-    "no exploration": {
-        "basq.auto.engine.EXPLORING": 0.0, "basq.auto.engine.EXPLORING_ONLY": 0.0, "basq.auto.engine.PATIENCE": 0.0,
-        "basq.auto.engine.quota": lambda n_dim: 0.0, "basq.auto.engine.unseen": lambda n_modes, n_explored, n_dim: 0.0,
+    "no chart": {"chart.follows": False},
+    "no quadratic trend": {
+        "kernel.trend.lower": (-12.0, -6.0, -20.0, -20.0, -12.0),
+        "kernel.trend.upper": (16.0, 16.0, -20.0, -20.0, 12.0),
     },
-    "no tails": {"basq.auto.batch.TAIL": 0.0},
-    "no summit": {"basq.auto.batch.SUMMIT": 0.0},
-    "no ceiling": {"basq.auto.log_model.headroom": lambda n_dim: 1e3},
-    "no scouts": {"basq.auto.engine.Scout.send": nobody},
-    "no cells": {"basq.auto.cells.MAX_CELLS": 1},
-    "no audit": {"basq.auto.engine.calibration": lambda audits: 1.0, "basq.auto.error.calibration": lambda audits: 1.0},
-    "samples, not recombination": {"basq.auto.batch.integrate_batch": plain_samples},
-    "greedy variance, not recombination": {"basq.auto.batch.integrate_batch": greedy_variance},
+    "no bends": {
+        "kernel.trend.lower": (-12.0, -6.0, -6.0, -8.0, -20.0), "kernel.trend.upper": (16.0, 16.0, 14.0, 12.0, -20.0),
+    },
+    "standard space only": {"chart.flat": False},
+    "no noise shaping": {"values.noise_slope": 0.0},
+    "no widened variances": {"values.most_overfit": 1.0},
+    "no exploration": {
+        "exploration.share": 0.0, "exploration.share_only": 0.0, "exploration.patience": 0.0, "exploration.quota": 0.0,
+        "exploration.quota_per_dim": 0.0, "error.unseen": False,
+    },
+    "no tails": {"batch.tail": 0.0},
+    "no summit": {"batch.summit": 0.0},
+    "no ceiling": {"values.headroom": 1e3},
+    "no scouts": {"scouts.sent": False},
+    "no cells": {"cells.most": 1},
+    "no audit": {"audit.counts": False},
+    "samples, not recombination": {"batch.recombined": False},
 }  # fmt: skip
-
-
-@contextmanager
-def changed(variant: str) -> Iterator[None]:
-    with ExitStack() as stack:
-        for target, value in VARIANTS[variant].items():
-            stack.enter_context(patch(target, value))
-        yield
+"""Settings of the engine with one part taken out or replaced."""
 
 
 def work(variant: str, family: str, seed: int) -> Row:
-    with changed(variant):
-        return {"variant": variant, **engine.work(family, seed)}
+    return {"variant": variant, **engine.work(family, seed, basq.Auto(Settings().changed(VARIANTS[variant])))}
 
 
 def warps(family: str, seed: int) -> Row:

@@ -33,7 +33,7 @@ from unittest.mock import patch
 import numpy as np
 
 import basq
-from basq.auto.engine import Auto
+from basq.auto import Auto, Settings
 from basq.evaluation.call import Outcome
 from basq.evaluation.store import Store
 from basq.gp.kernels.stationary import make_kernel
@@ -64,7 +64,7 @@ STAGES = {
         "recombination": ["basq.auto.batch.recombine"],
         "evidence": ["basq.auto.cells.estimate"],
         "audit": ["basq.auto.engine.audit"],
-        "exploration": ["basq.auto.engine.explore", "basq.auto.engine.Scout.send", "basq.auto.engine.find_suspect"],
+        "exploration": ["basq.auto.engine.explore", "basq.auto.engine.Leads.of"],
     },
 }
 METHODS: dict[str, Any] = {"paper": basq.Paper(), "auto": Auto()}
@@ -223,7 +223,8 @@ def _best(work: Callable[[], Any], repeats: int = 3, clock: Callable[[], float] 
 def peak_memory(name: str, n: int, d: int, batch_size: int) -> float:
     """Largest memory of a step beyond what was there before, in GB; how long the first search takes does not matter."""
     tracemalloc.start()
-    with patch("basq.auto.log_model.FIRST_STEPS", 1), patch("basq.auto.exploration.GROWTH", 9.0):
+    quick = Auto(Settings().changed({"kernel.first_steps": 1, "exploration.growth": 9.0}))
+    with patch.dict(METHODS, auto=quick):
         Standing.of(name, n, d, batch_size).one_batch()
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()

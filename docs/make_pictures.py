@@ -118,7 +118,7 @@ def batch():
     points, weights = selection_measure(cell, rng)
     order = rng.permutation(len(points))
     points, weights = points[order], weights[order]
-    prediction = cell.model.gp.predict(cell.model.reference.whiten(points))
+    prediction = cell.model.gp.predict(cell.model.chart.whiten(points))
     features = nystrom_features(cell.model.gp, prediction, BATCH - 1, 200, rng, weights=weights, randomised=False)
     chosen = recombine(features.values, weights)
     x = problem.prior.from_standard(points)

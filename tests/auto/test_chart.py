@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from basq.auto.cells import CellMeasure
-from basq.auto.chart import NARROWEST, Reference, StraightMeasure, bent, straightened
+from basq.auto.chart import NARROWEST, Chart, StraightMeasure, bent, straightened
+from basq.auto.gates import CellMeasure
+from basq.auto.settings import Charts
 from basq.numerics.gaussians import GaussianMixture
 
 RNG = np.random.default_rng(0)
@@ -25,7 +26,7 @@ def log_density(u):
 @pytest.mark.parametrize("n", [30, 1000])
 def test_beneath_a_gaussian_it_is_exact(n):
     u = samples(n)
-    found, peak = Reference.beneath(u, log_density(u))
+    found, peak = Chart.beneath(u, log_density(u), Charts())
     assert peak == pytest.approx(7.0)
     np.testing.assert_allclose(found.mean, MEAN, rtol=1e-6)
     np.testing.assert_allclose(found.root @ found.root.T, ROOT @ ROOT.T, rtol=1e-6, atol=1e-9)
@@ -35,10 +36,10 @@ def test_beneath_a_gaussian_it_is_exact(n):
 
 def test_beneath_what_is_no_gaussian_or_too_few_samples_it_is_that_of_the_samples():
     u, few = samples(500), samples(29)
-    found, peak = Reference.beneath(few, log_density(few))
-    np.testing.assert_array_equal(found.root, Reference.of(few).root)
+    found, peak = Chart.beneath(few, log_density(few), Charts())
+    np.testing.assert_array_equal(found.root, Chart.of(few).root)
     assert peak == pytest.approx(7.0, abs=1.0)
-    np.testing.assert_array_equal(Reference.beneath(u, 0.5 * u[:, 0] ** 2)[0].root, Reference.of(u).root)
+    np.testing.assert_array_equal(Chart.beneath(u, 0.5 * u[:, 0] ** 2, Charts())[0].root, Chart.of(u).root)
 
 
 FLAT = np.array([False, True, True])
@@ -46,7 +47,7 @@ FLAT = np.array([False, True, True])
 
 def test_flat_parameters_are_seen_by_their_probability():
     u = RNG.standard_normal((500, 3))
-    found = Reference.of(u, FLAT)
+    found = Chart.of(u, FLAT)
     v = np.column_stack([u[:, 0], stats.norm.cdf(u[:, 1:])])
     np.testing.assert_allclose(found.mean, v.mean(axis=0))
     np.testing.assert_allclose(found.root @ found.root.T, np.cov(v.T), rtol=1e-6)
@@ -54,7 +55,7 @@ def test_flat_parameters_are_seen_by_their_probability():
 
 
 def test_a_narrow_gaussian_looks_the_same_in_both_kinds_of_coordinates():
-    gate = Reference(np.array([0.3, -1.0, 0.5]), 1e-3 * ROOT)
+    gate = Chart(np.array([0.3, -1.0, 0.5]), 1e-3 * ROOT)
     plain, straight = gate.in_all((None, FLAT))
     u = gate.mean + RNG.standard_normal((20, 3)) @ gate.root.T
     np.testing.assert_allclose(plain.whiten(u), gate.whiten(u))
@@ -63,12 +64,12 @@ def test_a_narrow_gaussian_looks_the_same_in_both_kinds_of_coordinates():
 
 @pytest.mark.parametrize("sd", [0.0, 1e-13])
 def test_samples_that_have_collapsed_have_a_reference_of_some_width(sd):
-    found = Reference.of(0.7 + sd * RNG.standard_normal((10, 3)))
+    found = Chart.of(0.7 + sd * RNG.standard_normal((10, 3)))
     np.testing.assert_allclose(found.root @ found.root.T, NARROWEST**2 * np.eye(3), rtol=1e-6, atol=1e-18)
 
 
 def test_a_gate_in_the_far_tail_of_a_box():
-    (straight,) = Reference(np.full(3, 9.0), 0.1 * np.eye(3)).in_all((FLAT,))
+    (straight,) = Chart(np.full(3, 9.0), 0.1 * np.eye(3)).in_all((FLAT,))
     assert np.diag(straight.root).min() == pytest.approx(NARROWEST)
 
 
@@ -88,8 +89,8 @@ def test_a_measure_over_straightened_points():
     # flat between the edges of a box, normal elsewhere
     np.testing.assert_allclose(measure.log_pdf(v), stats.norm.logpdf(v[:, 0]), atol=1e-9)
     assert (measure.log_pdf(np.array([[0.0, -0.1, 0.5], [0.0, 0.5, 1.0]])) == -np.inf).all()
-    gates = Reference(np.full(3, 0.5), np.eye(3)), Reference(np.full(3, -0.5), np.eye(3))
-    cell = CellMeasure(GaussianMixture.standard(3), gates, 0, np.empty((0, 3)))
+    gates = Chart(np.full(3, 0.5), np.eye(3)), Chart(np.full(3, -0.5), np.eye(3))
+    cell = CellMeasure(GaussianMixture.standard(3), gates, 0, np.empty((0, 3)), 100)
     inside = cell.inside(bent(v, FLAT))
     expected = np.where(inside, measure.log_pdf(v), -np.inf)
     np.testing.assert_allclose(StraightMeasure(cell, FLAT).log_pdf(v), expected, atol=1e-9)

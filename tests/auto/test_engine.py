@@ -2,14 +2,13 @@
 
 import pickle
 import re
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import basq
 from basq import problems
-from basq.auto.engine import Auto, AutoFit, unseen
+from basq.auto import Auto, Settings
 
 
 def run(problem, **options):
@@ -133,21 +132,6 @@ def test_a_target_that_calls_cannot_reach_is_said_so():
     assert "do not lower" not in run(problem, dlogz=0.0, max_evals=80).message
 
 
-def test_counts_in_reasons_agree_with_their_nouns():
-    fitted = SimpleNamespace(n_modes=1, n_dim=2, scout=SimpleNamespace(n_outlying=1), explored=1, climbing=1)
-    assert AutoFit.unexplored(fitted, 0.1) == [
-        "only 1 exploration point since the last surprise",
-        "1 observation suggests another mode",
-        "1 search for a mode is still climbing",
-    ]
-    fitted = SimpleNamespace(n_modes=1, n_dim=2, scout=SimpleNamespace(n_outlying=2), explored=0, climbing=3)
-    assert AutoFit.unexplored(fitted, 0.1) == [
-        "no exploration point since the last surprise",
-        "2 observations suggest another mode",
-        "3 searches for modes are still climbing",
-    ]
-
-
 def test_result_can_be_pickled():
     result = run(problems.rosen(2), max_evals=48)
     again = pickle.loads(pickle.dumps(result))
@@ -168,8 +152,21 @@ def test_auto_is_the_default():
     assert run(problem, max_evals=48).log_evidence == run(problem, max_evals=48, method=Auto()).log_evidence
 
 
-def test_modes_not_found_yet():
-    assert unseen(1, 40, 2) == 0.0
-    assert unseen(2, 104, 3) == pytest.approx(np.sqrt(0.06) * np.log(1.5))
-    assert unseen(2, 312, 5) == unseen(2, 104, 3)
-    assert unseen(3, 50, 2) > unseen(3, 500, 2)
+def test_auto_prints_its_settings_and_takes_others():
+    assert repr(Auto()) == "Auto()"
+    assert "tail                     0.3" in str(Auto())
+    other = Auto(Settings().changed({"batch.tail": 0.0}))
+    assert repr(other) == "Auto(Settings().changed({'batch.tail': 0.0}))"
+    assert eval(repr(other)) == other
+    problem = problems.rosen(2)
+    plain, without = run(problem, max_evals=64), run(problem, max_evals=64, method=other)
+    assert not np.array_equal(plain.observations.x, without.observations.x)
+    with pytest.raises(basq.InputError, match=r"Auto\(0.1\): give basq.auto.Settings\(\), or nothing"):
+        Auto(0.1)
+
+
+def test_a_fit_says_where_its_time_went():
+    states = []
+    run(problems.rosen(2), max_evals=48, callback=states.append)
+    assert set(states[-1].fitted.seconds) == {"fit", "integrate", "search"}
+    assert all(seconds > 0.0 for seconds in states[-1].fitted.seconds.values())

@@ -6,14 +6,21 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from basq.auto.chart import Reference
+from basq.auto.chart import Chart
 from basq.auto.importance import estimate
 from basq.auto.log_model import LogModel
+from basq.auto.settings import Evidence, Settings
 from basq.auto.smc import temper
 from basq.numerics.gaussians import GaussianMixture
 from basq.observations import Observations
 
+SETTINGS = Settings()
 PRIOR = GaussianMixture.standard(3)
+
+
+def draws(n, most=0):
+    """So many draws at first, and so many more."""
+    return replace(Evidence(), draws_per_dim=n, least_dims=1, most_draws=most)
 
 
 @pytest.fixture(scope="module")
@@ -24,17 +31,17 @@ def model():
     values = -0.5 * ((u - 0.5) ** 2).sum(axis=1) / 0.09 - 0.3 * np.sin(3.0 * u[:, 0])
     nothing = np.zeros(len(u))
     seen = Observations(u, u, values, nothing, nothing, nothing.astype(bool), nothing.astype(np.intp))
-    reference = Reference.of(0.5 + 0.3 * rng.standard_normal((500, 3)))
-    return LogModel.fit(seen, PRIOR.log_pdf(u), reference, None)
+    reference = Chart.of(0.5 + 0.3 * rng.standard_normal((500, 3)))
+    return LogModel.fit(seen, PRIOR.log_pdf(u), reference, None, SETTINGS)
 
 
 def test_further_draws_agree_with_many_full_ones(model):
-    points = temper(model, PRIOR, 1000, np.random.default_rng(1)).u
-    reference = estimate(model, PRIOR, points, 100_000, np.random.default_rng(2))
+    points = temper(model, PRIOR, 1000, np.random.default_rng(1), SETTINGS.samples).u
+    reference = estimate(model, PRIOR, points, np.random.default_rng(2), draws(100_000))
     errors, claimed = [], []
     for seed in range(30):
-        few = estimate(model, PRIOR, points, 500, np.random.default_rng(seed))
-        more = estimate(model, PRIOR, points, 500, np.random.default_rng(seed), error=0.005, most=20_000)
+        few = estimate(model, PRIOR, points, np.random.default_rng(seed), draws(500))
+        more = estimate(model, PRIOR, points, np.random.default_rng(seed), draws(500, 20_000), error=0.005)
         assert more.monte_carlo < few.monte_carlo
         np.testing.assert_array_equal(more.u, few.u)  # the posterior's draws stay
         errors.append((few.log_mean - reference.log_mean, more.log_mean - reference.log_mean))
@@ -54,18 +61,18 @@ class Rash(LogModel):
 
 
 def test_further_draws_where_nothing_is_known_do_not_rule(model):
-    rash = Rash(model.gp, model.reference, model.scale, model.feasible, model.in_play)
-    points = temper(model, PRIOR, 1000, np.random.default_rng(1)).u
-    reference = estimate(model, PRIOR, points, 100_000, np.random.default_rng(2))
+    rash = Rash(model.gp, model.chart, model.scale, model.feasible, model.in_play, model.settings)
+    points = temper(model, PRIOR, 1000, np.random.default_rng(1), SETTINGS.samples).u
+    reference = estimate(model, PRIOR, points, np.random.default_rng(2), draws(100_000))
     for seed in range(10):
-        found = estimate(rash, PRIOR, points, 500, np.random.default_rng(seed), error=0.005, most=20_000)
+        found = estimate(rash, PRIOR, points, np.random.default_rng(seed), draws(500, 20_000), error=0.005)
         assert abs(found.log_mean - reference.log_mean) < 4.0 * np.hypot(found.monte_carlo, reference.monte_carlo)
         assert found.monte_carlo < 0.02
 
 
 def test_the_evidence_is_that_of_the_function(model):
-    points = temper(model, PRIOR, 1000, np.random.default_rng(1)).u
-    found = estimate(model, PRIOR, points, 4000, np.random.default_rng(2), error=0.01, most=20_000)
+    points = temper(model, PRIOR, 1000, np.random.default_rng(1), SETTINGS.samples).u
+    found = estimate(model, PRIOR, points, np.random.default_rng(2), draws(4000, 20_000), error=0.01)
     rng = np.random.default_rng(3)
     law = stats.multivariate_normal(np.full(3, 0.5 / 1.09), 0.09 / 1.09 * np.eye(3))
     x = law.rvs(400_000, random_state=rng)
@@ -78,9 +85,11 @@ def test_the_evidence_is_that_of_the_function(model):
 
 @pytest.mark.parametrize("error", [np.inf, 0.005])
 def test_heavy_draws_show_what_the_samples_have_missed(model, error):
-    points = temper(model, PRIOR, 1000, np.random.default_rng(1)).u
-    whole = estimate(model, PRIOR, points, 2000, np.random.default_rng(2), error=error, most=20_000)
-    half = estimate(model, PRIOR, points[points[:, 0] < 0.3], 2000, np.random.default_rng(2), error=error, most=20_000)
+    points = temper(model, PRIOR, 1000, np.random.default_rng(1), SETTINGS.samples).u
+    whole = estimate(model, PRIOR, points, np.random.default_rng(2), draws(2000, 20_000), error=error)
+    half = estimate(
+        model, PRIOR, points[points[:, 0] < 0.3], np.random.default_rng(2), draws(2000, 20_000), error=error
+    )
     assert len(half.heavy) > len(whole.heavy)
     assert np.mean(half.heavy[:, 0] > 0.3) > 0.9
 
@@ -94,9 +103,9 @@ class Doubtful(LogModel):
 
 
 def test_a_likelihood_that_is_expected_to_be_next_to_nothing(model):
-    doubtful = Doubtful(model.gp, model.reference, model.scale, model.feasible, model.in_play)
-    points = temper(model, PRIOR, 1000, np.random.default_rng(1)).u
-    found = estimate(doubtful, PRIOR, points, 500, np.random.default_rng(2), error=0.005, most=2000)
+    doubtful = Doubtful(model.gp, model.chart, model.scale, model.feasible, model.in_play, model.settings)
+    points = temper(model, PRIOR, 1000, np.random.default_rng(1), SETTINGS.samples).u
+    found = estimate(doubtful, PRIOR, points, np.random.default_rng(2), draws(500, 2000), error=0.005)
     assert np.isfinite([found.log_mean, found.monte_carlo]).all()
 
 
@@ -107,8 +116,8 @@ def test_a_promise_above_everything_seen_is_an_error():
     u = u[((u - 0.5) ** 2).sum(axis=1) > 1.5]
     values = -0.5 * ((u - 0.5) ** 2).sum(axis=1) / 0.05**2
     seen = Observations.empty(3).append(u, u, values, np.zeros(len(u)))
-    model = LogModel.fit(seen, PRIOR.log_pdf(u), Reference.first(u, values), None)
-    found = estimate(model, PRIOR, temper(model, PRIOR, 1000, rng).u, 4000, rng)
+    model = LogModel.fit(seen, PRIOR.log_pdf(u), Chart.first(u, values, SETTINGS.chart), None, SETTINGS)
+    found = estimate(model, PRIOR, temper(model, PRIOR, 1000, rng, SETTINGS.samples).u, rng, draws(4000))
     truth = 3.0 * np.log(0.05) - 0.5 * 3.0 * 0.25 / 1.0025 - 1.5 * np.log(1.0025)
     assert found.log_mean < truth - 10.0
     assert found.tamed > 0.3 * (truth - found.log_mean)

@@ -3,12 +3,16 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from basq.auto.chart import Reference
+from basq.auto.chart import Chart
 from basq.auto.importance import StudentMixture, estimate
-from basq.auto.log_model import LEAST_UNKNOWN, LogModel, Scale, overfit, window
-from basq.auto.smc import KEPT, next_temperature, systematic, temper
+from basq.auto.log_model import LogModel, Scale
+from basq.auto.settings import Evidence, Settings
+from basq.auto.smc import next_temperature, systematic, temper
 from basq.numerics.gaussians import GaussianMixture
 from basq.observations import Observations
+
+SETTINGS = Settings()
+VALUES = SETTINGS.values
 
 
 def observe(log_l, u, noise=0.0):
@@ -20,7 +24,9 @@ def fit_to(log_l, u, noise=0.0):
     measure = GaussianMixture.standard(u.shape[1])
     data = observe(log_l, u, noise)
     log_measure = measure.log_pdf(u)
-    return LogModel.fit(data, log_measure, Reference.first(u, data.log_values + log_measure), None), measure
+    return LogModel.fit(
+        data, log_measure, Chart.first(u, data.log_values + log_measure, SETTINGS.chart), None, SETTINGS
+    ), measure
 
 
 def gaussian(u):
@@ -30,27 +36,27 @@ def gaussian(u):
 def test_reference_whitens():
     rng = np.random.default_rng(0)
     points = rng.normal(size=(500, 3)) @ np.diag([1.0, 1e-3, 10.0]) + [1.0, 2.0, 3.0]
-    z = Reference.of(points).whiten(points)
+    z = Chart.of(points).whiten(points)
     np.testing.assert_allclose(z.mean(axis=0), 0.0, atol=1e-10)
     np.testing.assert_allclose(np.cov(z.T), np.eye(3), atol=1e-4)
 
 
 def test_reference_of_one_point_is_finite():
-    reference = Reference.of(np.ones((1, 2)))
+    reference = Chart.of(np.ones((1, 2)))
     assert np.isfinite(reference.whiten(np.zeros((1, 2)))).all()
 
 
 def test_scale_is_one_when_enough_points_are_in_the_window():
-    gap = np.linspace(0.0, window(2), 40)
-    assert Scale.of(-gap, gap, 2) == Scale(1.0, 0.0)
+    gap = np.linspace(0.0, VALUES.window(2), 40)
+    assert Scale.of(-gap, gap, 2, VALUES.window(2)) == Scale(1.0, 0.0)
 
 
 def test_scale_shrinks_early_values():
     gap = np.concatenate([[0.0], np.geomspace(1e3, 1e6, 31)])
-    scale = Scale.of(-gap - 7.0, gap, 2)
+    scale = Scale.of(-gap - 7.0, gap, 2, VALUES.window(2))
     assert scale.top == -7.0
     need = 2 + 3 * 4 // 2
-    assert scale.factor * np.sort(gap)[need] == pytest.approx(window(2))
+    assert scale.factor * np.sort(gap)[need] == pytest.approx(VALUES.window(2))
 
 
 def test_a_gaussian_is_learned_from_a_few_points():
@@ -90,9 +96,9 @@ def test_known_noise_is_not_interpolated():
 def test_evidence_of_a_sharp_gaussian():
     rng = np.random.default_rng(3)
     model, measure = fit_to(gaussian, 0.5 + 0.6 * rng.normal(size=(40, 3)))
-    population = temper(model, measure, 1000, rng)
+    population = temper(model, measure, 1000, rng, SETTINGS.samples)
     assert population.beta == 1.0
-    found = estimate(model, measure, population.u, 4000, rng)
+    found = estimate(model, measure, population.u, rng, Evidence())
     s2 = 0.3**2
     truth = -1e5 + 1.5 * np.log(s2 / (1 + s2)) - 1.5 * 0.25 / (1 + s2)
     assert found.log_mean == pytest.approx(truth, abs=4 * found.monte_carlo + 0.02)
@@ -106,15 +112,15 @@ def test_tempering_stops_where_nothing_is_known():
     rng = np.random.default_rng(4)
     u = rng.normal(size=(12, 6))
     model, measure = fit_to(lambda x: -1e4 * (np.sin(3 * x) ** 2).sum(axis=1), u)
-    assert temper(model, measure, 500, rng).beta < 1.0
+    assert temper(model, measure, 500, rng, SETTINGS.samples).beta < 1.0
 
 
 def test_next_temperature_keeps_its_share_of_the_effective_size():
     log_l = np.random.default_rng(5).normal(size=2000) * 30.0
-    beta = next_temperature(log_l, 0.0)
+    beta = next_temperature(log_l, 0.0, SETTINGS.samples)
     w = np.exp(beta * (log_l - log_l.max()))
-    assert w.sum() ** 2 / (w @ w) / len(w) == pytest.approx(KEPT, abs=0.01)
-    assert next_temperature(np.zeros(10), 0.3) == 1.0
+    assert w.sum() ** 2 / (w @ w) / len(w) == pytest.approx(SETTINGS.samples.kept, abs=0.01)
+    assert next_temperature(np.zeros(10), 0.3, SETTINGS.samples) == 1.0
 
 
 def test_systematic_resampling_is_even():
@@ -126,7 +132,7 @@ def test_systematic_resampling_is_even():
 
 def test_student_mixture_is_a_density():
     rng = np.random.default_rng(7)
-    mixture = StudentMixture.of(rng.normal(size=(2000, 1)) * 0.3 + 1.0, rng)
+    mixture = StudentMixture.of(rng.normal(size=(2000, 1)) * 0.3 + 1.0, rng, Evidence())
     t = np.linspace(-200.0, 200.0, 400_001)
     assert np.trapezoid(np.exp(mixture.log_pdf(t[:, None])), t) == pytest.approx(1.0, abs=1e-3)
     draws = mixture.sample(20_000, rng)
@@ -140,10 +146,10 @@ def test_unknown_noise_is_estimated(sd):
     noise = sd * rng.normal(size=120)
     data = observe(lambda x: -2.0 * (x * x).sum(axis=1) + noise, u, np.nan)
     log_measure = -0.5 * (u * u).sum(axis=1)
-    reference = Reference.first(u, data.log_values + log_measure)
+    reference = Chart.first(u, data.log_values + log_measure, SETTINGS.chart)
     model = None
     for _ in range(5):  # as after five batches
-        model = LogModel.fit(data, log_measure, reference, model)
+        model = LogModel.fit(data, log_measure, reference, model, SETTINGS)
     assert 0.5 * sd <= model.noise <= 2.0 * sd
     grid = rng.normal(size=(200, 2))
     error = model.predict(grid)[0] + 2.0 * (grid * grid).sum(axis=1)
@@ -159,16 +165,16 @@ def test_unknown_noise_of_exact_values_is_small_and_grows_at_once_when_the_model
     rng = np.random.default_rng(3)
     u = rng.normal(size=(60, 2))
     noise, log_measure = np.zeros(60), -0.5 * (u * u).sum(axis=1)
-    reference = Reference.first(u, log_measure - 2.0 * (u * u).sum(axis=1))
+    reference = Chart.first(u, log_measure - 2.0 * (u * u).sum(axis=1), SETTINGS.chart)
 
     def learn(previous, **options):
         data = observe(lambda x: -2.0 * (x * x).sum(axis=1) + noise, u, np.nan)
-        return LogModel.fit(data, log_measure, reference, previous, **options)
+        return LogModel.fit(data, log_measure, reference, previous, SETTINGS, **options)
 
     model = None
     for _ in range(8):
         model = learn(model)
-    assert model.noise == LEAST_UNKNOWN
+    assert model.noise == VALUES.least_unknown
     noise = rng.normal(size=60)
     assert 0.3 <= learn(model, rescue=True).noise <= 3.0
 
@@ -199,7 +205,7 @@ def test_expected_likelihood_is_that_of_a_normal_below_the_ceiling(learned, belo
     ("n", "n_dim", "factor"), [(200, 10, 200 / 134), (400, 10, 400 / 334), (40, 10, 2.0), (90, 2, 90 / 84)]
 )
 def test_variances_are_widened_by_the_degrees_of_freedom_of_a_quadratic(n, n_dim, factor):
-    assert overfit(n, n_dim) == pytest.approx(factor)
+    assert VALUES.overfit(n, n_dim) == pytest.approx(factor)
 
 
 def test_squared_errors_of_a_regression_are_too_small_by_the_same_factor():
@@ -209,7 +215,7 @@ def test_squared_errors_of_a_regression_are_too_small_by_the_same_factor():
     i, j = np.triu_indices(4)
     quadratic = x[:, :, i] * x[:, :, j]
     residual = y - quadratic @ (np.linalg.pinv(quadratic) @ y)
-    assert overfit(60, 3) * np.mean(residual**2) == pytest.approx(1.0, abs=0.03)
+    assert VALUES.overfit(60, 3) * np.mean(residual**2) == pytest.approx(1.0, abs=0.03)
 
 
 def test_far_below_the_ceiling_uncertainty_adds_half_the_variance(learned):
@@ -227,7 +233,7 @@ def test_the_integrand_is_what_is_sampled_with_a_widened_variance(learned):
     np.testing.assert_allclose(both, plain, rtol=1e-9, atol=1e-7)
     low = (sd < 1.0) & (found.mean < learned.ceiling / learned.scale.factor - 10.0)
     assert low.any()
-    more = 0.5 * (overfit(30, 3) - 1.0) * np.maximum(sd, 1e-3) ** 2
+    more = 0.5 * (VALUES.overfit(30, 3) - 1.0) * np.maximum(sd, 1e-3) ** 2
     np.testing.assert_allclose((found.expected - both)[low], more[low], atol=1e-6)
 
 
@@ -245,8 +251,8 @@ def test_a_search_that_has_lost_its_way_starts_afresh():
     model = None
     for u in (near[:40], near, np.concatenate([near, hill])):
         data = observe(two_hills, u)
-        reference = Reference(np.zeros(3), 0.05 * np.eye(3))
-        model = LogModel.fit(data, measure.log_pdf(u), reference, model)
+        reference = Chart(np.zeros(3), 0.05 * np.eye(3))
+        model = LogModel.fit(data, measure.log_pdf(u), reference, model, SETTINGS)
         assert model.gp.misfit < 3.0
     high = near[two_hills(near) > -15.0]
     np.testing.assert_allclose(model.predict(high)[0], two_hills(high), atol=0.1)

@@ -3,12 +3,11 @@ import pytest
 from scipy.optimize import linprog
 from scipy.special import ndtr, ndtri
 
-from basq.auto.cells import Cell, first_plan
-from basq.auto.exploration import Explorer
-from basq.auto.modes import bulks
-from basq.auto.scouts import N_PARTICLES, Scout, destinations, from_usual, unexplained, valleys
+from basq.auto.exploration import Bulk, Explorer
+from basq.auto.scouts import Scout, destinations, from_usual, unexplained, valleys
+from basq.auto.seen import Seen
 from basq.numerics.gaussians import GaussianMixture
-from basq.observations import Observations
+from helpers.cells import SETTINGS, learn, observe
 
 D = 3
 MEASURE = GaussianMixture(np.ones(1), np.zeros((1, D)), np.eye(D)[None])
@@ -31,18 +30,14 @@ def heavy_tail(u):
     return -4.0 * np.log1p(((u - NEAR) ** 2).sum(axis=1) / 0.04)
 
 
-def observe(u, values):
-    return Observations.empty(u.shape[1]).append(u, u, values, np.zeros(len(u)))
-
-
 def scene(function, n=60):
     """Prior points and a cloud about the near mode, and a cell that has seen only the near half of them."""
     rng = np.random.default_rng(0)
     u = np.concatenate([rng.normal(size=(n, D)), NEAR + 0.3 * rng.normal(size=(40, D))])
     observations = observe(u, function(u))
     near = u.sum(axis=1) > 0.0
-    cell = Cell.learn(first_plan(D), 0, observations.where(near), MEASURE, rng)
-    explorer = Explorer.fit(u, observations.log_values + MEASURE.log_pdf(u), None)
+    cell = learn(observations.where(near), rng)
+    explorer = Explorer.fit(u, observations.log_values + MEASURE.log_pdf(u), None, SETTINGS)
     return observations, cell, explorer
 
 
@@ -53,7 +48,7 @@ def basin(u):
 
 def test_the_basin_of_another_mode_stands_out():
     observations, cell, explorer = scene(two_modes)
-    _, outlying = unexplained([cell], observations.u, explorer.log_posterior)
+    _, outlying = unexplained([cell], observations.u, explorer.log_posterior, SETTINGS)
     assert outlying.sum() >= 3
     assert basin(observations.u)[outlying].all()
 
@@ -61,7 +56,7 @@ def test_the_basin_of_another_mode_stands_out():
 def test_even_the_rim_of_another_basin_stands_out():
     """The known mode is a Gaussian, so its tail is known to a few per cent: points only nats above it are strange."""
     observations, cell, explorer = scene(two_modes)
-    _, outlying = unexplained([cell], observations.u, explorer.log_posterior)
+    _, outlying = unexplained([cell], observations.u, explorer.log_posterior, SETTINGS)
     u = observations.u
     clearly = parabola(u, FAR, 0.1) > 0.9 * parabola(u, NEAR, 0.2)
     assert outlying[clearly & (parabola(u, NEAR, 0.2) < -40.0)].all()
@@ -70,7 +65,7 @@ def test_even_the_rim_of_another_basin_stands_out():
 @pytest.mark.parametrize("function", [one_mode, heavy_tail])
 def test_a_tail_does_not_stand_out(function):
     observations, cell, explorer = scene(function)
-    _, outlying = unexplained([cell], observations.u, explorer.log_posterior)
+    _, outlying = unexplained([cell], observations.u, explorer.log_posterior, SETTINGS)
     assert outlying.sum() <= 2
 
 
@@ -89,8 +84,8 @@ def test_what_is_a_gaussian_in_a_box_does_not_stand_out(middle):
         along = np.clip(middle + 0.05 * rng.normal(size=(80, 1)) + 0.01 * rng.normal(size=(80, D)), 0.01, 0.99)
         u = np.concatenate([rng.normal(size=(60, D)), ndtri(along)])
         observations = observe(u, in_a_box(u))
-        cell = Cell.learn(first_plan(D), 0, observations, MEASURE, rng)
-        odd, outlying = unexplained([cell], u, observations.log_values + MEASURE.log_pdf(u))
+        cell = learn(observations, rng)
+        odd, outlying = unexplained([cell], u, observations.log_values + MEASURE.log_pdf(u), SETTINGS)
         assert not outlying.any()
         shares.append(odd.mean())
     assert np.mean(shares) < 0.15
@@ -102,14 +97,14 @@ def test_a_heavy_tail_off_the_centre_does_not_stand_out(d):
     u = np.concatenate([rng.normal(size=(60, d)), 2.5 + 0.2 * rng.standard_t(4, size=(60, d))])
     observations = observe(u, -0.5 * (4.0 + d) * np.log1p(((u - 2.5) ** 2).sum(axis=1) / (4.0 * 0.2**2)))
     measure = GaussianMixture.standard(d)
-    cell = Cell.learn(first_plan(d), 0, observations, measure, rng)
-    _, outlying = unexplained([cell], u, observations.log_values + measure.log_pdf(u))
+    cell = learn(observations, rng)
+    _, outlying = unexplained([cell], u, observations.log_values + measure.log_pdf(u), SETTINGS)
     assert outlying.sum() <= 2
 
 
 def test_a_heavy_tail_is_not_explained_by_a_gaussian():
     observations, cell, explorer = scene(heavy_tail)
-    odd, _ = unexplained([cell], observations.u, explorer.log_posterior)
+    odd, _ = unexplained([cell], observations.u, explorer.log_posterior, SETTINGS)
     assert odd.sum() > 20
 
 
@@ -122,7 +117,7 @@ def test_usual_is_the_line_of_least_absolute_residuals():
     rows = np.stack([ones, x], axis=1)
     upper = np.block([[rows, -np.eye(41)], [-rows, -np.eye(41)]])
     best = linprog(np.r_[0.0, 0.0, ones], A_ub=upper, b_ub=np.r_[y, -y], bounds=[(None, None)] * 2 + [(0, None)] * 41)
-    residual = from_usual(x, y)
+    residual = from_usual(np.stack([x, y]), SETTINGS.scouts)
     assert abs(np.median(residual)) < 1e-12
     assert np.abs(residual).sum() < 1.01 * best.fun
     assert (residual[:6] < -2.0).all()
@@ -132,10 +127,10 @@ def test_a_valley_lies_between_two_modes():
     observations, cell, explorer = scene(two_modes)
     hidden = np.flatnonzero(basin(observations.u))
     best = hidden[np.argsort(-observations.log_values[hidden])[:1]]
-    dips, depths = valleys([cell], explorer, observations.u[best], np.random.default_rng(2))
+    dips, depths = valleys([cell], explorer, observations.u[best], np.random.default_rng(2), SETTINGS.scouts)
     assert dips.shape == (1, D)
     assert depths.shape == (1,)
-    empty_dips, empty_depths = valleys([cell], explorer, np.empty((0, D)), np.random.default_rng(2))
+    empty_dips, empty_depths = valleys([cell], explorer, np.empty((0, D)), np.random.default_rng(2), SETTINGS.scouts)
     assert empty_dips.shape == (0, D)
     assert empty_depths.shape == (0,)
     way = NEAR - observations.u[best[0]]
@@ -145,18 +140,15 @@ def test_a_valley_lies_between_two_modes():
 
 def test_scouts_head_for_the_hidden_mode():
     observations, cell, explorer = scene(two_modes)
-    known = bulks([cell])
-    scout = Scout.send(
-        [cell], explorer, observations, MEASURE, np.random.default_rng(3), known=known, tested=frozenset()
-    )
+    known = [Bulk.of(cell.model.chart, cell.population.u, SETTINGS.exploration)]
+    seen = Seen.of(observations, MEASURE, np.inf)
+    scout = Scout.send([cell], explorer, seen, np.random.default_rng(3), SETTINGS, known=known, tested=frozenset())
     assert scout.n_outlying >= 3
     assert len(scout.index) == len(scout.probes) == 2
-    seen = np.linalg.norm(observations.u[basin(observations.u)] - FAR, axis=1)
-    assert np.median(np.linalg.norm(scout.u - FAR, axis=1)) < np.median(seen)
+    distances = np.linalg.norm(observations.u[basin(observations.u)] - FAR, axis=1)
+    assert np.median(np.linalg.norm(scout.u - FAR, axis=1)) < np.median(distances)
     everything = frozenset(range(len(observations)))
-    nothing = Scout.send(
-        [cell], explorer, observations, MEASURE, np.random.default_rng(3), known=known, tested=everything
-    )
+    nothing = Scout.send([cell], explorer, seen, np.random.default_rng(3), SETTINGS, known=known, tested=everything)
     assert nothing.n_outlying == 0
     assert not len(nothing.u)
     assert not len(nothing.probes)
@@ -164,12 +156,11 @@ def test_scouts_head_for_the_hidden_mode():
 
 def test_destinations_of_few_points_are_a_cloud():
     observations, _, _ = scene(two_modes)
-    levels = observations.log_values + MEASURE.log_pdf(observations.u)
-    rng = np.random.default_rng(4)
-    assert destinations(observations, np.empty(0, dtype=int), levels, MEASURE, rng).shape == (0, D)
+    seen, rng = Seen.of(observations, MEASURE, np.inf), np.random.default_rng(4)
+    assert destinations(seen, np.empty(0, dtype=int), rng, SETTINGS).shape == (0, D)
     best = np.flatnonzero(basin(observations.u))[:1]
-    cloud = destinations(observations, best, levels, MEASURE, rng)
-    assert cloud.shape == (N_PARTICLES, D)
+    cloud = destinations(seen, best, rng, SETTINGS)
+    assert cloud.shape == (SETTINGS.scouts.particles, D)
     others = np.delete(observations.u, best, axis=0)
     nearest = np.linalg.norm(others - observations.u[best[0]], axis=1).min()
     assert np.linalg.norm(cloud - observations.u[best[0]], axis=1).mean() == pytest.approx(0.5 * nearest, rel=0.2)

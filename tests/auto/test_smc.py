@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from basq.auto.settings import Samples
 from basq.auto.smc import temper
 from basq.numerics.gaussians import GaussianMixture
 
@@ -39,7 +40,7 @@ class Gaussian:
 @pytest.mark.parametrize("width", [1.0, 0.1, 0.01])
 def test_from_the_prior_to_the_posterior(width):
     model = Gaussian(1.0, width)
-    found = temper(model, PRIOR, 2000, np.random.default_rng(0))
+    found = temper(model, PRIOR, 2000, np.random.default_rng(0), Samples())
     assert found.beta == 1.0
     model.check(found)
 
@@ -47,15 +48,15 @@ def test_from_the_prior_to_the_posterior(width):
 @pytest.mark.parametrize("corrected", [-0.5, 0.3, 0.6])
 def test_the_correction_counts_as_much_as_the_mean(corrected):
     model = Gaussian(1.0, 0.2, corrected=corrected)
-    model.check(temper(model, PRIOR, 4000, np.random.default_rng(0)), tolerance=0.1)
+    model.check(temper(model, PRIOR, 4000, np.random.default_rng(0), Samples()), tolerance=0.1)
 
 
 def test_what_the_surrogate_cannot_resolve_stays_tempered():
-    assert temper(Gaussian(1.0, 0.01, sd=100.0), PRIOR, 500, np.random.default_rng(0)).beta < 1.0
+    assert temper(Gaussian(1.0, 0.01, sd=100.0), PRIOR, 500, np.random.default_rng(0), Samples()).beta < 1.0
 
 
 def test_warmer_stages_go_from_the_prior_to_the_posterior():
-    found = temper(Gaussian(1.0, 0.05), PRIOR, 1000, np.random.default_rng(0))
+    found = temper(Gaussian(1.0, 0.05), PRIOR, 1000, np.random.default_rng(0), Samples())
     distance = np.abs(found.warmer - 1.0).max(axis=1)
     assert 200 <= len(found.warmer) <= 400
     assert np.median(distance[:30]) > 5.0 * np.median(distance[-30:])

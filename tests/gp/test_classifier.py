@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from basq.gp.classifier import FIRST, Feasibility, kernel
+from basq.gp.classifier import ClassifierSettings, Feasibility, kernel
 
 
 def walled(n, d=2, seed=0):
@@ -12,7 +12,7 @@ def walled(n, d=2, seed=0):
     return x, x[:, 0] + 0.5 * x[:, 1] < 0.3
 
 
-@pytest.mark.parametrize("theta", [FIRST, np.log([1.0, 0.1, 10.0, 1.0])])
+@pytest.mark.parametrize("theta", [np.log(ClassifierSettings().first), np.log([1.0, 0.1, 10.0, 1.0])])
 def test_against_many_draws_of_the_process(theta):
     x, new = np.random.default_rng(0).normal(size=(4, 2)), np.random.default_rng(1).normal(size=(3, 2))
     finite = np.array([True, True, False, True])

@@ -1,13 +1,13 @@
 import numpy as np
 import pytest
 
-from basq.gp.kernels.trend import KNOTS, TrendKernel, _bumps, _summed_bumps
+from basq.gp.kernels.trend import KNOTS, TrendPrior, _bumps, _summed_bumps
 
 
 def random_kernel(rng, d, k):
     axes = rng.normal(size=(k, d))
     axes /= np.linalg.norm(axes, axis=1)[:, None]
-    return TrendKernel.start(axes).with_theta(rng.normal(size=d + 5))
+    return TrendPrior().start(axes).with_theta(rng.normal(size=d + 5))
 
 
 def half(g):
@@ -86,6 +86,6 @@ def test_summed_bumps():
 
 
 def test_no_points_have_no_features():
-    kernel = TrendKernel.start(np.eye(3))
+    kernel = TrendPrior().start(np.eye(3))
     assert kernel.features(np.empty((0, 3))).shape == (0, 44)
     assert kernel(np.empty((0, 3)), np.zeros((2, 3))).shape == (0, 2)

@@ -1,5 +1,6 @@
 """The default engine."""
 
 from basq.auto.engine import Auto
+from basq.auto.settings import Settings
 
-__all__ = ["Auto"]
+__all__ = ["Auto", "Settings"]

@@ -8,25 +8,23 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from basq.auto.cells import Cell, labels
+from basq.auto.cells import Cell
+from basq.auto.gates import labels
+from basq.auto.settings import Audits
 from basq.method import Audit
 from basq.numerics.gaussians import Measure
 from basq.observations import Observations
 from basq.types import FloatArray
 
-LARGEST_Z2 = 25.0
-"""Cap on squared standardised residuals: one early disaster would otherwise rule for ten batches."""
-FLOOR = 0.01
-"""Nats: residuals below this are as good as none, whatever the process claims."""
-SURPRISE = 3.0
-"""Nats above its prediction that make a point of the posterior a surprise."""
-AGREES = 6.0
-"""Mean square standardised residual up to which the last batches agree with their prediction."""
-MEMORY, FORGETTING = 3, 0.7
-"""Batches that the calibration looks back on, and the weight of each against the one after it."""
 
-
-def audit(cells: Sequence[Cell], shares: FloatArray, measure: Measure, n_before: int, new: Observations) -> Audit:
+def audit(
+    cells: Sequence[Cell],
+    shares: FloatArray,
+    measure: Measure,
+    n_before: int,
+    new: Observations,
+    settings: Audits,
+) -> Audit:
     """Compare a batch with its prediction.
 
     Parameters
@@ -47,22 +45,24 @@ def audit(cells: Sequence[Cell], shares: FloatArray, measure: Measure, n_before:
     noise = new.noise.copy()
     rare = -np.inf
     for k, cell in enumerate(cells):
-        mine, some = label == k, cell.population.u[:400]
+        mine, some = label == k, cell.population.u[: settings.samples]
         mean[mine], sd[mine] = cell.model.predict(new.u[mine])
         noise[mine & np.isnan(noise)] = cell.model.noise or 0.0
         levels = cell.model.predict(some)[0] + measure.log_pdf(some)
-        common[mine] = np.quantile(levels, 0.01)
-        rare = max(rare, float(np.quantile(levels, 0.0025)))  # a surprise is relative to the highest cell
+        common[mine] = np.quantile(levels, settings.common)
+        rare = max(rare, float(np.quantile(levels, settings.rare)))  # a surprise is relative to the highest cell
     values, log_measure = new.log_values, measure.log_pdf(new.u)
-    residual = np.where(np.isfinite(values), np.clip(values - mean, -1e6, 1e6), -50.0)
+    residual = np.where(np.isfinite(values), np.clip(values - mean, -1e6, 1e6), -settings.zero)
     matters = (mean + log_measure > common) | (values + log_measure > common)
-    inside = matters & np.isfinite(values) & (shares[label] > 0.01)
-    surprise = bool(((residual > SURPRISE + 3.0 * noise) & (values + log_measure > rare)).any())
+    inside = matters & np.isfinite(values) & (shares[label] > settings.negligible)
+    far_above = residual > settings.surprise + settings.surprise_noise * noise
+    surprise = bool((far_above & (values + log_measure > rare)).any())
+    rules = settings.memory, settings.agrees
     if not inside.any():
-        return Audit(n_before, 0, float("nan"), float("nan"), float("nan"), surprise, (), MEMORY, AGREES)
-    largest = np.sqrt(LARGEST_Z2)
-    z = np.clip(residual / np.sqrt(sd**2 + noise**2 + FLOOR**2), -largest, largest)[inside]
-    tamed = np.clip(residual[inside], -20.0, 20.0)
+        return Audit(n_before, 0, float("nan"), float("nan"), float("nan"), surprise, (), *rules)
+    largest = np.sqrt(settings.largest_z2)
+    z = np.clip(residual / np.sqrt(sd**2 + noise**2 + settings.floor**2), -largest, largest)[inside]
+    tamed = np.clip(residual[inside], -settings.largest, settings.largest)
     return Audit(
         n_before,
         int(inside.sum()),
@@ -71,16 +71,17 @@ def audit(cells: Sequence[Cell], shares: FloatArray, measure: Measure, n_before:
         float(np.log(np.mean(np.exp(tamed - 0.5 * noise[inside] ** 2)))),
         surprise,
         tuple(z.tolist()),
-        MEMORY,
-        AGREES,
+        *rules,
     )
 
 
-def calibration(audits: Sequence[Audit]) -> float:
+def calibration(audits: Sequence[Audit], settings: Audits) -> float:
     """Mean square standardised residual over the last batches, newest weighted most; NaN before the first."""
+    if not settings.counts:
+        return 1.0
     total = weight = 0.0
-    for age, a in enumerate(reversed(audits[-MEMORY:])):
+    for age, a in enumerate(reversed(audits[-settings.memory :])):
         if a.n_inside:
-            w = FORGETTING**age * a.n_inside
+            w = settings.forgetting**age * a.n_inside
             total, weight = total + w * a.z2, weight + w
     return total / weight if weight else float("nan")

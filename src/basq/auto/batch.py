@@ -3,22 +3,12 @@
 import numpy as np
 
 from basq.auto.cells import Cell
-from basq.auto.chart import Reference, bent, straightened
+from basq.auto.chart import Chart, bent, straightened
+from basq.auto.settings import Batches
 from basq.numerics.linalg import square_distances
 from basq.selection.nystrom import nystrom_features
 from basq.selection.recombination import recombine
 from basq.types import BoolArray, FloatArray
-
-BROAD = 0.3
-"""Share of the selection measure that is broadened beyond the posterior."""
-TAIL = 0.3
-"""Share of the points that go to the tails."""
-SUMMIT = 0.1
-"""Share of the points that may go to the summit, and no more than one."""
-SEEN = 0.5
-"""Standard deviations of the samples within which a summit counts as seen."""
-OPTIMISM = 1.5
-"""Standard deviations above its mean at which the density of a tail is judged."""
 
 
 def share_of(n: int, share: float, rng: np.random.Generator) -> int:
@@ -26,68 +16,70 @@ def share_of(n: int, share: float, rng: np.random.Generator) -> int:
     return int(np.floor(share * n + rng.random()))
 
 
-def cell_batch(cell: Cell, n: int, n_cells: int, rng: np.random.Generator) -> FloatArray:
+def cell_batch(cell: Cell, n: int, n_cells: int, rng: np.random.Generator, settings: Batches) -> FloatArray:
     """n new points for a cell: a cloud while it has too few for a model, then what integrates it best."""
     d = cell.model.n_dim
-    if n_cells > 1 and cell.n_inside < d + 3:
-        return gate_cloud(cell, n, rng)
-    top = summit(cell, rng) if share_of(n, SUMMIT, rng) else np.empty((0, d))
+    if n_cells > 1 and cell.n_inside < d + settings.cloud_points:
+        return gate_cloud(cell, n, rng, settings.cloud)
+    top = summit(cell, rng, settings) if share_of(n, settings.summit, rng) else np.empty((0, d))
     cell, n = cell.expecting(top), n - len(top)
-    if cell.model.feasible is not None and n >= 3:
-        return np.concatenate([top, edge_batch(cell, n, rng)])
-    n_tail = share_of(n, TAIL, rng)
-    points = integrate_batch(cell, *selection_measure(cell, rng), n - n_tail, rng)
-    return np.concatenate([top, points, tail_batch(cell.expecting(points), n_tail)])
+    if cell.model.feasible is not None and n >= settings.edge:
+        return np.concatenate([top, edge_batch(cell, n, rng, settings)])
+    n_tail = share_of(n, settings.tail, rng)
+    points = integrate_batch(cell, *selection_measure(cell, rng, settings), n - n_tail, rng, settings)
+    return np.concatenate([top, points, tail_batch(cell.expecting(points), n_tail, settings.optimism)])
 
 
-def gate_cloud(cell: Cell, n: int, rng: np.random.Generator) -> FloatArray:
-    """n points about a cell's gate, twice as wide: (n, d)."""
-    return cell.gate.mean + 2.0 * rng.standard_normal((n, cell.model.n_dim)) @ cell.gate.root.T
+def gate_cloud(cell: Cell, n: int, rng: np.random.Generator, width: float) -> FloatArray:
+    """n points about a cell's gate, so many times as wide: (n, d)."""
+    return cell.gate.mean + width * rng.standard_normal((n, cell.model.n_dim)) @ cell.gate.root.T
 
 
-def summit(cell: Cell, rng: np.random.Generator, n_steps: int = 6) -> FloatArray:
+def summit(cell: Cell, rng: np.random.Generator, settings: Batches) -> FloatArray:
     """Return where the surrogate's posterior is highest, unless something was seen close to it: (1, d) or (0, d).
 
     In many dimensions samples hardly ever lie near the top of a density: if it is far higher than the surrogate
     believes, as a heavy-tailed one is, they would not show it.
     """
-    u, model, beta, flat = cell.population.u, cell.model, cell.population.beta, cell.model.reference.flat
+    u, model, beta, flat = cell.population.u, cell.model, cell.population.beta, cell.model.chart.flat
     cloud = u
-    for _ in range(n_steps):
+    for _ in range(settings.summit_steps):
         levels = beta * model.mean(cloud) + cell.measure.log_pdf(cloud)
-        best = cloud[np.argsort(-levels, kind="stable")[:20]]
-        about = Reference.of(best, flat)
-        around = about.mean + rng.standard_normal((100, u.shape[1])) @ about.root.T
+        best = cloud[np.argsort(-levels, kind="stable")[: settings.summit_best]]
+        about = Chart.of(best, flat)
+        around = about.mean + rng.standard_normal((settings.summit_cloud, u.shape[1])) @ about.root.T
         cloud = np.concatenate([best, bent(around, flat)])
-    whiten = model.reference.whiten
-    own = Reference.of(whiten(u))
+    whiten = model.chart.whiten
+    own = Chart.of(whiten(u))
     distance2 = square_distances(own.whiten(whiten(best[:1])), own.whiten(model.gp.x)).min()
-    return best[:1] if distance2 > SEEN**2 else best[:0]
+    return best[:1] if distance2 > settings.seen**2 else best[:0]
 
 
-def edge_batch(cell: Cell, n: int, rng: np.random.Generator) -> FloatArray:
+def edge_batch(cell: Cell, n: int, rng: np.random.Generator, settings: Batches) -> FloatArray:
     """n points of a cell that borders on zero likelihood: (n, d)."""
-    points, weights = selection_measure(cell, rng)
-    # a third goes to the edge of the zero-likelihood region, which the samples alone would leave blurred
+    points, weights = selection_measure(cell, rng, settings)
+    # some go to the edge of the zero-likelihood region, which the samples alone would leave blurred
+    n_edge = n // settings.edge
     p = cell.model.feasibility(points)
     edge = weights * p * (1.0 - p) + 1e-300
-    chosen = rng.choice(len(points), n // 3, replace=False, p=edge / edge.sum())
+    chosen = rng.choice(len(points), n_edge, replace=False, p=edge / edge.sum())
     rest = np.setdiff1d(np.arange(len(points)), chosen)
-    others = integrate_batch(cell, points[rest], weights[rest] / weights[rest].sum(), n - n // 3, rng)
+    others = integrate_batch(cell, points[rest], weights[rest] / weights[rest].sum(), n - n_edge, rng, settings)
     return np.concatenate([points[chosen], others])
 
 
 def integrate_batch(
-    cell: Cell, points: FloatArray, weights: FloatArray, n: int, rng: np.random.Generator
+    cell: Cell, points: FloatArray, weights: FloatArray, n: int, rng: np.random.Generator, settings: Batches
 ) -> FloatArray:
     """n points that integrate the surrogate's leading uncertainties like the weighted ones do: (n, d)."""
-    if n < 3:
+    if n < 3 or not settings.recombined:
         return points[rng.choice(len(points), n, replace=False, p=weights)]
     order = rng.permutation(len(points))  # the tree groups neighbours: none should be alike
     points, weights = points[order], weights[order]
     gp = cell.model.gp
-    p = gp.predict(cell.model.reference.whiten(points))
-    features = nystrom_features(gp, p, n - 1, max(100, 3 * n), rng, weights=weights, randomised=False)
+    p = gp.predict(cell.model.chart.whiten(points))
+    n_nystrom = max(settings.nystrom, settings.nystrom_each * n)
+    features = nystrom_features(gp, p, n - 1, n_nystrom, rng, weights=weights, randomised=False)
     index = recombine(features.values, weights).index
     spare = np.setdiff1d(np.arange(len(points)), index)
     short = max(n - len(index), 0)
@@ -95,7 +87,7 @@ def integrate_batch(
     return points[np.concatenate([index, extra])[:n]]
 
 
-def tail_batch(cell: Cell, n: int) -> FloatArray:
+def tail_batch(cell: Cell, n: int, optimism: float) -> FloatArray:
     """n points that the surrogate is least sure of among those that may belong to the posterior: (n, d).
 
     They are taken from the warmer stages of the sampling and the heavy draws of the integral, each as if those before
@@ -103,9 +95,9 @@ def tail_batch(cell: Cell, n: int) -> FloatArray:
     """
     model, beta = cell.model, cell.population.beta
     u = np.concatenate([cell.population.warmer, cell.estimate.heavy])
-    p = model.gp.predict(model.reference.whiten(u))
+    p = model.gp.predict(model.chart.whiten(u))
     mean, sd = model.in_nats(p)
-    optimistic = beta * (mean + OPTIMISM * sd) + cell.measure.log_pdf(u)
+    optimistic = beta * (mean + optimism * sd) + cell.measure.log_pdf(u)
     worth = np.exp(np.minimum(optimistic - typical_level(cell), 0.0))
     taken = under_way(cell, u)
     cov = model.gp.cov(p, p)
@@ -123,7 +115,7 @@ def tail_batch(cell: Cell, n: int) -> FloatArray:
 def under_way(cell: Cell, u: FloatArray) -> BoolArray:
     """Which of the points u (m, d) the cell expects already: (m,). Where all is sure, variances do not tell."""
     gp = cell.model.gp
-    return square_distances(cell.model.reference.whiten(u), gp.x).min(axis=1) < 1e-8
+    return square_distances(cell.model.chart.whiten(u), gp.x).min(axis=1) < 1e-8
 
 
 def typical_level(cell: Cell) -> float:
@@ -132,7 +124,7 @@ def typical_level(cell: Cell) -> float:
     return float(np.median(cell.population.beta * cell.model.predict_mean(u) + cell.measure.log_pdf(u)))
 
 
-def selection_measure(cell: Cell, rng: np.random.Generator, n_broad: int = 1000) -> tuple[FloatArray, FloatArray]:
+def selection_measure(cell: Cell, rng: np.random.Generator, settings: Batches) -> tuple[FloatArray, FloatArray]:
     """Posterior samples, and a broadened copy of them weighted by an optimistic density.
 
     The second part looks where the posterior would be if the surrogate were too low there.
@@ -143,19 +135,19 @@ def selection_measure(cell: Cell, rng: np.random.Generator, n_broad: int = 1000)
     weights : (N,) array, sum to one
     """
     model, measure, beta, inner = cell.model, cell.measure, cell.population.beta, cell.population.u
-    flat = model.reference.flat
-    size, root = rng.choice([0.3, 0.7, 1.2], size=(n_broad, 1)), Reference.of(inner, flat).root
+    flat, n_broad, share = model.chart.flat, settings.broad_points, settings.broad
+    size, root = rng.choice(settings.broad_steps, size=(n_broad, 1)), Chart.of(inner, flat).root
     step = size * (rng.standard_normal((n_broad, model.n_dim)) @ root.T)
     outer = bent(straightened(inner[rng.integers(len(inner), size=n_broad)], flat) + step, flat)
     mean, sd = model.predict(outer)
-    optimistic = beta * (mean + np.minimum(sd, 3.0)) + measure.log_pdf(outer)
+    optimistic = beta * (mean + np.minimum(sd, settings.broad_sd)) + measure.log_pdf(outer)
     broad = np.exp(np.minimum(optimistic - typical_level(cell), 0.0))
-    broad *= BROAD / max(broad.sum(), 1e-300)
-    weights = np.concatenate([np.full(len(inner), (1.0 - BROAD) / len(inner)), broad])
+    broad *= share / max(broad.sum(), 1e-300)
+    weights = np.concatenate([np.full(len(inner), (1.0 - share) / len(inner)), broad])
     points = np.concatenate([inner, outer])
     keep = (weights > 1e-12) & ~under_way(cell, points)
-    if keep.sum() < 0.1 * n_broad:  # the samples have collapsed onto points that are known: look everywhere
-        cloud = gate_cloud(cell, n_broad, rng)
+    if keep.sum() < settings.least_left * n_broad:  # the samples have collapsed onto known points: look everywhere
+        cloud = gate_cloud(cell, n_broad, rng, settings.cloud)
         points = np.concatenate([points[keep], measure.sample(n_broad, rng), cloud])
         weights, keep = np.ones(len(points)), ~under_way(cell, points)
     return points[keep], weights[keep] / weights[keep].sum()

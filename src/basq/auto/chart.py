@@ -1,4 +1,4 @@
-"""The reference: location and shape of the current posterior, which whitens the surrogate's coordinates.
+"""The chart: location and shape of the current posterior, which whitens the surrogate's coordinates.
 
 Standard space bends a parameter whose prior is flat: what is Gaussian between the edges of a box is a banana there. So
 its probability Φ(u), in which the parameter is linear, takes the place of u before anything is whitened.
@@ -11,26 +11,21 @@ from functools import cached_property
 import numpy as np
 from scipy.special import ndtr, ndtri
 
+from basq.auto.settings import Charts, quadratic
 from basq.numerics.gaussians import LOG_2PI, GaussianMixture, Measure
 from basq.numerics.linalg import cho_inverse, cholesky, solve_lower
 from basq.types import BoolArray, FloatArray
 
-LEAST_CURVATURE = 0.1
-"""Curvature of a log-density, in units of its samples' covariance, below which a direction is not like a Gaussian."""
-
 NARROWEST = 1e-8
-"""Least standard deviation of a reference. A prior has one of order one: samples of less have collapsed, or lie so
+"""Least standard deviation of a chart. A prior has one of order one: samples of less have collapsed, or lie so
 close to the edge of a box that their probabilities have no digits left."""
 
 LEAST_PROBABILITY = 1e-15
 """Distance of a probability from zero and one, so that u is finite."""
 
-CENTRAL = 0.9
-"""Share of the samples, the central ones, that a Gaussian is fitted to."""
-
 
 @dataclass(frozen=True)
-class Reference:
+class Chart:
     """A Gaussian in standard space, or with the probabilities of some parameters for coordinates.
 
     Attributes
@@ -47,7 +42,12 @@ class Reference:
     flat: BoolArray | None = None
 
     @classmethod
-    def of(cls, points: FloatArray, flat: BoolArray | None = None) -> "Reference":
+    def standard(cls, n_dim: int) -> "Chart":
+        """Standard space as it is."""
+        return cls(np.zeros(n_dim), np.eye(n_dim))
+
+    @classmethod
+    def of(cls, points: FloatArray, flat: BoolArray | None = None) -> "Chart":
         """Mean and covariance of points (n, d); the unit matrix for a single one."""
         points = straightened(points, flat)
         n, d = points.shape
@@ -61,7 +61,7 @@ class Reference:
         return cls(mean, sd[:, None] * cholesky(correlation)[0], flat)
 
     @classmethod
-    def beneath(cls, points: FloatArray, log_density: FloatArray) -> tuple["Reference", float]:
+    def beneath(cls, points: FloatArray, log_density: FloatArray, settings: Charts) -> tuple["Chart", float]:
         """The Gaussian whose logarithm fits a log-density (n,) best at samples (n, d) of it, and its peak.
 
         Where the density is Gaussian it is exact. The samples' covariance, which is taken where there is no such
@@ -72,17 +72,17 @@ class Reference:
         own, d = cls.of(points), points.shape[1]
         rows, columns = np.triu_indices(d)
         of_samples = own, float(log_density.mean()) + 0.5 * d
-        if len(points) < 3 * (len(rows) + d + 1):
+        if len(points) < settings.per_coefficient * quadratic(d):
             return of_samples
         z = own.whiten(points)
-        central = np.argsort((z * z).sum(axis=1))[: int(CENTRAL * len(z))]  # the farthest would weigh the most
+        central = np.argsort((z * z).sum(axis=1))[: int(settings.central * len(z))]
         z, y = z[central], log_density[central]
         design = np.column_stack([np.ones(len(z)), z, z[:, rows] * z[:, columns]])
         found = np.linalg.solve(design.T @ design + 1e-9 * np.eye(design.shape[1]), design.T @ y)
         curvature = np.zeros((d, d))
         curvature[rows, columns] = -found[1 + d :]
         curvature += curvature.T
-        if not np.linalg.eigvalsh(curvature)[0] > LEAST_CURVATURE:
+        if not np.linalg.eigvalsh(curvature)[0] > settings.least_curvature:
             return of_samples
         inverse = cho_inverse(cholesky(curvature)[0])
         slope = found[1 : 1 + d]
@@ -90,19 +90,22 @@ class Reference:
         return cls(own.mean + own.root @ mode, own.root @ cholesky(inverse)[0]), float(found[0] + 0.5 * slope @ mode)
 
     @classmethod
-    def first(cls, u: FloatArray, log_posterior: FloatArray, flat: BoolArray | None = None) -> "Reference":
-        """Reference before any surrogate exists: the better half of the design."""
+    def first(
+        cls, u: FloatArray, log_posterior: FloatArray, settings: Charts, flat: BoolArray | None = None
+    ) -> "Chart":
+        """Chart before any surrogate exists: of the better part of the design."""
         order = np.argsort(-np.where(np.isfinite(log_posterior), log_posterior, -np.inf), kind="stable")
-        return cls.of(u[order[: max(2 * u.shape[1], len(u) // 2)]], flat)
+        n = max(settings.first_per_dim * u.shape[1], int(settings.first_share * len(u)))
+        return cls.of(u[order[:n]], flat)
 
-    def in_all(self, kinds: Iterable[BoolArray | None]) -> "tuple[Reference, ...]":
+    def in_all(self, kinds: Iterable[BoolArray | None]) -> "tuple[Chart, ...]":
         """A Gaussian in standard space as it looks, to first order, with the probabilities of some parameters."""
         slope = np.exp(-0.5 * self.mean**2) / np.sqrt(2.0 * np.pi)
         slope = np.maximum(slope, NARROWEST / np.linalg.norm(self.root, axis=1))
         out = []
         for flat in kinds:
             scale = np.where(flat, slope, 1.0) if flat is not None else np.ones(len(slope))
-            out.append(Reference(straightened(self.mean[None], flat)[0], scale[:, None] * self.root, flat))
+            out.append(Chart(straightened(self.mean[None], flat)[0], scale[:, None] * self.root, flat))
         return tuple(out)
 
     @cached_property
@@ -116,7 +119,7 @@ class Reference:
         return self.root / np.linalg.norm(self.root, axis=1)[:, None]
 
     def whiten(self, u: FloatArray) -> FloatArray:
-        """Map points (n, d) of standard space to coordinates in which the reference is N(0, I)."""
+        """Map points (n, d) of standard space to coordinates in which the chart is N(0, I)."""
         return (straightened(u, self.flat) - self.mean) @ self._inverse_root.T
 
 

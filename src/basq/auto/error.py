@@ -4,15 +4,11 @@ import numpy as np
 
 from basq.auto.audit import calibration
 from basq.auto.cells import Total
+from basq.auto.settings import Errors, Settings
 from basq.method import Audit
 
-JENSEN = 0.4
-"""Share of the C/2 correction that counts as error."""
-WALL = 1.5
-"""Standard deviation of log Z per mass that may lie where the likelihood is zero: a wall is shifted as a whole."""
 
-
-def unseen(n_modes: int, n_explored: int, n_dim: int) -> float:
+def unseen(n_modes: int, n_explored: int, n_dim: int, settings: Errors) -> float:
     """Standard deviation of log Z for modes not found yet, once there is more than one.
 
     Notes
@@ -21,35 +17,39 @@ def unseen(n_modes: int, n_explored: int, n_dim: int) -> float:
     here of the mean size of those found. A start there is a search to the end; a single point shows a basin only where
     it lies well inside, which is the rarer the more dimensions there are.
     """
-    if n_modes == 1:
+    if n_modes == 1 or not settings.unseen:
         return 0.0
-    n_starts = n_explored / max(n_dim - 2, 1)
+    n_starts = n_explored / max(n_dim - settings.starts, 1)
     more = n_modes * (n_modes + 1) / max(n_starts - n_modes - 2, 1.0)
     return float(np.sqrt(more) * np.log1p(1.0 / n_modes))
 
 
-def fixed_terms(total: Total) -> tuple[float, float]:
+def fixed_terms(total: Total, settings: Errors) -> tuple[float, float]:
     """What more calls do not lower of the standard deviation of log Z: Monte Carlo error, and a floor."""
-    return 1.2 * total.monte_carlo, 0.005
+    return settings.monte_carlo * total.monte_carlo, settings.floor
 
 
-def target(total: Total, dlogz: float) -> str:
-    """A target in words, and one that leaves a little to the surrogate if calls cannot reach it (0: spend them)."""
-    least = float(np.hypot(*fixed_terms(total)))
+def target(least: float, dlogz: float) -> str:
+    """A target in words, and one that leaves a little to the surrogate if calls cannot reach it (0: spend them).
+
+    ``least`` is what more calls do not lower of the standard deviation of log Z.
+    """
     vain = f" (more calls do not lower {least:.2g} of it: give dlogz = {np.ceil(110.0 * least) / 100.0:g} or more)"
     return f"dlogz = {dlogz:g}{vain if 0.0 < dlogz < least else ''}"
 
 
-def standard_deviation(total: Total, audits: tuple[Audit, ...], trail: tuple[tuple[float, float], ...]) -> float:
+def standard_deviation(
+    total: Total, audits: tuple[Audit, ...], before: tuple[float, float] | None, settings: Settings
+) -> float:
     """Standard deviation of log Z.
 
     Surrogate variance times the audits' calibration, a share of the C/2 term, Monte Carlo error, half the last change,
     the mass at the edge of zero likelihood and half as much again, what the surrogate promises above its ceiling, and a
-    floor.
+    floor. ``before`` is log Z before the last batch, with its own standard deviation.
     """
-    measured = calibration(audits)
-    factor = float(np.clip(measured, 1.0, 25.0)) if np.isfinite(measured) else 4.0
-    drift = abs(total.log_mean - trail[-1][0]) if trail else 0.0
-    monte_carlo, floor = fixed_terms(total)
-    terms = (JENSEN * total.jensen, monte_carlo, 0.5 * drift, WALL * total.wall, total.tamed, floor)
+    own, measured = settings.error, calibration(audits, settings.audit)
+    factor = float(np.clip(measured, 1.0, own.largest)) if np.isfinite(measured) else own.untested
+    drift = abs(total.log_mean - before[0]) if before else 0.0
+    monte_carlo, floor = fixed_terms(total, own)
+    terms = (own.jensen * total.jensen, monte_carlo, own.drift * drift, own.wall * total.wall, total.tamed, floor)
     return float(np.sqrt(factor * total.surrogate_var + sum(t * t for t in terms)))

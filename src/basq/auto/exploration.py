@@ -5,31 +5,18 @@ outside the bulk of the posterior, are searches for modes; the rest are points f
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.stats import chi2
 
-from basq.auto.chart import Reference
+from basq.auto.chart import Chart
+from basq.auto.settings import Exploration, Settings
 from basq.gp.fit import fit
 from basq.gp.gp import GP
 from basq.gp.kernels.trend import TrendKernel
 from basq.numerics.linalg import square_distances
 from basq.types import BoolArray, FloatArray
-
-NOISE = 1e-2
-"""Noise sd of the standardised compressed values."""
-GROWTH = 1.5
-"""Growth of the number of points after which hyperparameters are looked for again: this process only points the way."""
-NEIGHBOUR = 1.2
-"""A point is outside the bulk if farther from it than this times the bulk's own largest nearest-neighbour distances."""
-SAME_BASIN = 0.3
-"""Squared distance, in lengthscales, below which two ends of ascents count as one."""
-SHORT = 0.01
-"""Step at which an ascent ends: what is asked of its end is which basin it lies in."""
-SEARCHES = 0.75
-"""Largest share of exploration points that are searches."""
 
 
 @dataclass(frozen=True)
@@ -43,76 +30,79 @@ class Explorer:
     gp : GP
     log_posterior : (n,) array
         At the points of the process; −inf stands at the lowest finite value.
+    ascents : (n, d) array
+        Where ascents from the process's own points end.
     n_searched : int
         Points when its hyperparameters were last looked for.
+    settings : Exploration
     """
 
     gp: GP
     log_posterior: FloatArray
+    ascents: FloatArray
     n_searched: int
+    settings: Exploration
 
     @classmethod
-    def fit(cls, u: FloatArray, log_posterior: FloatArray, previous: "Explorer | None") -> "Explorer":
+    def fit(
+        cls, u: FloatArray, log_posterior: FloatArray, previous: "Explorer | None", settings: Settings
+    ) -> "Explorer":
         """Learn from points (n, d) and their log-posteriors (n,)."""
-        d = u.shape[1]
+        own, d = settings.exploration, u.shape[1]
         finite = np.isfinite(log_posterior)
         levels = np.where(finite, log_posterior, log_posterior[finite].min())
-        y = -np.sqrt(5.0 + d + levels.max() - levels)
+        y = -np.sqrt(own.offset + d + levels.max() - levels)
         y = (y - y.mean()) / max(float(y.std()), 1e-3)
-        start = TrendKernel(np.full(d, np.sqrt(d)), 1.0, np.exp([-1.0, -2.0, -8.0]), np.exp(-12.0), np.empty((0, d)))
-        if previous is not None and len(u) < GROWTH * previous.n_searched:
-            noise = np.full(len(u), NOISE**2 + 1e-8 * previous.gp.kernel.variance)  # as in the fit
+        if previous is not None and len(u) < own.growth * previous.n_searched:
+            noise = np.full(len(u), own.noise**2 + 1e-8 * previous.gp.kernel.variance)  # as in the fit
             gp = previous.gp.grown(u, y, noise) or GP.condition(u, y, previous.gp.kernel, noise=noise)
-            return cls(gp, levels, previous.n_searched)
+            return cls(gp, levels, climb(gp, u, own), previous.n_searched, own)
+        prior = replace(settings.kernel.trend, first=own.first)
         gp = fit(
             u,
             y,
-            start,
+            prior.start(np.empty((0, d))),
             noise=1e-8,
-            known_noise=NOISE**2,
-            hyperprior=start.hyperprior(),
+            known_noise=own.noise**2,
+            hyperprior=prior.hyperprior(d),
             recalled=None if previous is None else previous.gp.optimum,
-            max_steps=10,
+            max_steps=own.fit_steps,
         )
-        return cls(gp, levels, len(u))
+        return cls(gp, levels, climb(gp, u, own), len(u), own)
 
     def filled(self, log_posterior: FloatArray) -> FloatArray:
         """Log-posteriors (n,) with −inf at the lowest value of this process."""
         return np.where(np.isfinite(log_posterior), log_posterior, self.log_posterior.min())
 
-    @cached_property
-    def ascents(self) -> FloatArray:
-        """Where ascents from the process's own points end: (n, d)."""
-        return self.climb(self.gp.x)
-
-    def climb(self, start: FloatArray, n_steps: int = 20) -> FloatArray:
-        """Ascend the mean from many points (m, d) at once, each with its own step size until that is small."""
-        kernel = self.gp.kernel
-        assert isinstance(kernel, TrendKernel)
-        ascent = kernel.weighted_slope(self.gp.x, self.gp.weights)
-        edge = np.sqrt(chi2.ppf(0.9999, start.shape[1]))
-        u, active, step = start.copy(), np.arange(len(start)), np.full(len(start), 0.3)
-        mean, slope = ascent(u)
-        for _ in range(n_steps):
-            trial = u[active] + (step / (np.linalg.norm(slope, axis=1) + 1e-12))[:, None] * slope
-            trial *= np.minimum(1.0, edge / np.maximum(np.linalg.norm(trial, axis=1), 1e-12))[:, None]
-            trial_mean, trial_slope = ascent(trial)
-            better = trial_mean > mean
-            u[active[better]] = trial[better]
-            step = np.where(better, 1.3 * step, 0.4 * step)
-            mean, slope = np.where(better, trial_mean, mean), np.where(better[:, None], trial_slope, slope)
-            going = step > SHORT
-            active, step, mean, slope = active[going], step[going], mean[going], slope[going]
-        return u
-
     def same_basin(self, a: FloatArray, b: FloatArray) -> BoolArray:
         """Whether ends of ascents a (n, d) and b (m, d) are the same: (n, m)."""
         scales = self.gp.kernel.lengthscale
-        return square_distances(a / scales, b / scales) < SAME_BASIN
+        return square_distances(a / scales, b / scales) < self.settings.same_basin
 
     def best_in_basin(self, ends: FloatArray) -> FloatArray:
         """Best log-posterior among the points whose ascents end at each of these (m, d): (m,)."""
         return np.where(self.same_basin(ends, self.ascents), self.log_posterior, -np.inf).max(axis=1, initial=-np.inf)
+
+
+def climb(gp: GP, start: FloatArray, settings: Exploration) -> FloatArray:
+    """Ascend a process's mean from many points (m, d) at once, each with its own step size until that is small."""
+    kernel = gp.kernel
+    assert isinstance(kernel, TrendKernel)
+    ascent = kernel.weighted_slope(gp.x, gp.weights)
+    edge = np.sqrt(chi2.ppf(settings.climb_edge, start.shape[1]))
+    u, active, step = start.copy(), np.arange(len(start)), np.full(len(start), settings.climb_first)
+    mean, slope = ascent(u)
+    for _ in range(settings.climb_steps):
+        trial = u[active] + (step / (np.linalg.norm(slope, axis=1) + 1e-12))[:, None] * slope
+        trial *= np.minimum(1.0, edge / np.maximum(np.linalg.norm(trial, axis=1), 1e-12))[:, None]
+        trial_mean, trial_slope = ascent(trial)
+        better = trial_mean > mean
+        u[active[better]] = trial[better]
+        step = np.where(better, settings.climb_faster * step, settings.climb_slower * step)
+        mean, slope = np.where(better, trial_mean, mean), np.where(better[:, None], trial_slope, slope)
+        going = step > settings.climb_short
+        active, step, mean, slope = active[going], step[going], mean[going], slope[going]
+    return u
 
 
 @dataclass(frozen=True)
@@ -121,26 +111,27 @@ class Bulk:
 
     Attributes
     ----------
-    reference : Reference
+    chart : Chart
     points : (n, d) array
         Whitened.
     radius2 : float
         Squared distance beyond which a point is outside.
     """
 
-    reference: Reference
+    chart: Chart
     points: FloatArray
     radius2: float
 
     @classmethod
-    def of(cls, reference: Reference, population: FloatArray) -> "Bulk":
-        points = reference.whiten(population[:400])
+    def of(cls, chart: Chart, population: FloatArray, settings: Exploration) -> "Bulk":
+        points = chart.whiten(population[: settings.bulk])
         own = square_distances(points, points)
         np.fill_diagonal(own, np.inf)
-        return cls(reference, points, NEIGHBOUR**2 * float(np.quantile(own.min(axis=1), 0.99)))
+        usual = float(np.quantile(own.min(axis=1), settings.neighbour_quantile))
+        return cls(chart, points, settings.neighbour**2 * usual)
 
     def contains(self, u: FloatArray) -> BoolArray:
-        return square_distances(self.reference.whiten(u), self.points).min(axis=1) <= self.radius2
+        return square_distances(self.chart.whiten(u), self.points).min(axis=1) <= self.radius2
 
 
 def outside(bulks: Sequence[Bulk], u: FloatArray) -> BoolArray:
@@ -156,10 +147,11 @@ def searches(explorer: Explorer, seen: FloatArray, bulks: Sequence[Bulk], rng: n
     seen : (n, d) array
         All observed points; an end that was observed already is no search.
     """
-    d = seen.shape[1]
-    ends = np.concatenate([explorer.ascents, explorer.climb(rng.standard_normal((200, d)))])
+    own = explorer.settings
+    anywhere = rng.standard_normal((own.starts, seen.shape[1]))
+    ends = np.concatenate([explorer.ascents, climb(explorer.gp, anywhere, own)])
     scales = explorer.gp.kernel.lengthscale
-    fresh = square_distances(ends / scales, seen / scales).min(axis=1) > 0.05**2
+    fresh = square_distances(ends / scales, seen / scales).min(axis=1) > own.fresh**2
     ends = ends[outside(bulks, ends) & fresh]
     if not len(ends):
         return ends
@@ -172,12 +164,12 @@ def searches(explorer: Explorer, seen: FloatArray, bulks: Sequence[Bulk], rng: n
     return ends[first]
 
 
-def spread_points(seen: FloatArray, n: int, rng: np.random.Generator) -> FloatArray:
+def spread_points(seen: FloatArray, n: int, rng: np.random.Generator, settings: Exploration) -> FloatArray:
     """n prior points far from everything seen, alternately weighted by the prior and flat within its bulk."""
     d = seen.shape[1]
-    pool = rng.standard_normal((3000, d))
+    pool = rng.standard_normal((settings.spread, d))
     radius2 = (pool * pool).sum(axis=1)
-    weights = (np.exp(-radius2 / d), (radius2 < chi2.ppf(0.995, d)).astype(float))
+    weights = (np.exp(-radius2 / d), (radius2 < chi2.ppf(settings.spread_edge, d)).astype(float))
     distance = square_distances(pool, seen).min(axis=1)
     chosen = np.empty((n, d))
     for k in range(n):

@@ -5,27 +5,13 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import gammaln, logsumexp
 
-from basq.auto.chart import Reference
-from basq.auto.log_model import BONUS_CAP, LogModel
+from basq.auto.chart import Chart
+from basq.auto.log_model import LogModel
+from basq.auto.settings import Evidence
 from basq.gp.gp import Prediction
 from basq.numerics.gaussians import Measure
 from basq.numerics.linalg import cholesky
 from basq.types import FloatArray
-
-N_COMPONENTS = 8
-"""Of the mixture, where one component does not do as well: in many dimensions it overfits."""
-BROAD = 0.1
-"""Share of the broad component, which keeps the weights bounded where the mixture is wrong."""
-SETTLED_VAR = 0.02
-"""Surrogate variance of log Z below which a smaller Monte Carlo error is worth more draws."""
-HOPELESS = 0.3
-"""Monte Carlo error from which further draws of the same proposal are in vain: a few draws carry all the weight."""
-HEAVY = 5.0
-"""Mean weights from which a draw is heavy: its like may be too rare to be among the first draws."""
-MOST_HEAVY = 50
-"""Heavy draws that are kept."""
-FREEDOM = 6.0
-"""Degrees of freedom of the t components: tails heavier than any posterior's bulk."""
 
 
 @dataclass(frozen=True)
@@ -38,29 +24,37 @@ class StudentMixture:
     means : (k, d) array
     roots : (k, d, d) array
         Cholesky factors of the scale matrices.
+    freedom : float
+        Degrees of freedom.
     """
 
     weights: FloatArray
     means: FloatArray
     roots: FloatArray
+    freedom: float
 
     @classmethod
-    def of(cls, points: FloatArray, rng: np.random.Generator) -> "StudentMixture":
+    def of(cls, points: FloatArray, rng: np.random.Generator, settings: Evidence) -> "StudentMixture":
         """Fit to points (n, d), with one component or several: whichever, fitted to half of them, predicts the rest."""
         shuffled = points[rng.permutation(len(points))]
         seen, held_out = shuffled[::2], shuffled[1::2]
-        one, several = (cls.fit(seen, k, rng) for k in (1, N_COMPONENTS))
-        return several if several.log_pdf(held_out).mean() > one.log_pdf(held_out).mean() else cls.fit(points, 1, rng)
+        one, several = (cls.fit(seen, k, rng, settings) for k in (1, settings.components))
+        if several.log_pdf(held_out).mean() > one.log_pdf(held_out).mean():
+            return several
+        return cls.fit(points, 1, rng, settings)
 
     @classmethod
-    def fit(cls, points: FloatArray, n_components: int, rng: np.random.Generator, n_steps: int = 8) -> "StudentMixture":
+    def fit(
+        cls, points: FloatArray, n_components: int, rng: np.random.Generator, settings: Evidence
+    ) -> "StudentMixture":
         """Fit by expectation-maximisation to points (n, d), with covariances shrunk to the whole cloud's."""
         n, d = points.shape
-        whole = Reference.of(points)
+        whole = Chart.of(points)
         x = whole.whiten(points)
-        means, covs = x[rng.choice(n, n_components, replace=False)], np.tile(0.5 * np.eye(d), (n_components, 1, 1))
+        means = x[rng.choice(n, n_components, replace=False)]
+        covs = np.tile(settings.fit_start * np.eye(d), (n_components, 1, 1))
         shares, prior_count = np.full(n_components, 1.0 / n_components), d + 2.0
-        for _ in range(n_steps if n_components > 1 else 1):
+        for _ in range(settings.fit_steps if n_components > 1 else 1):
             # all components at once: (k, n, d) arrays
             spread = np.linalg.cholesky(covs)
             z = (x - means[:, None]) @ np.linalg.inv(spread).transpose(0, 2, 1)
@@ -72,33 +66,34 @@ class StudentMixture:
             shares, means = counts / counts.sum(), r @ x / counts[:, None]
             centred = x - means[:, None]
             scatter = (centred * r[:, :, None]).transpose(0, 2, 1) @ centred
-            covs = (scatter + 0.3 * prior_count * np.eye(d)) / (counts + prior_count)[:, None, None]
-        roots = [whole.root @ cholesky(1.1 * c)[0] for c in covs]
-        weights = np.append((1.0 - BROAD) * (0.9 * shares + 0.1 / n_components), BROAD)
+            covs = (scatter + settings.fit_shrinkage * prior_count * np.eye(d)) / (counts + prior_count)[:, None, None]
+        roots = [whole.root @ cholesky(settings.fit_widening * c)[0] for c in covs]
+        even, broad = settings.fit_evenness, settings.broad
+        weights = np.append((1.0 - broad) * ((1.0 - even) * shares + even / n_components), broad)
         centres = np.vstack([whole.mean + means @ whole.root.T, whole.mean])
-        return cls(weights, centres, np.stack([*roots, 1.5 * whole.root]))
+        return cls(weights, centres, np.stack([*roots, settings.broad_width * whole.root]), settings.freedom)
 
     def sample(self, n: int, rng: np.random.Generator) -> FloatArray:
         """Draw n points: (n, d)."""
         which = rng.choice(len(self.weights), n, p=self.weights)
         normal = rng.standard_normal((n, self.means.shape[1]))
-        normal /= np.sqrt(rng.chisquare(FREEDOM, n) / FREEDOM)[:, None]
+        normal /= np.sqrt(rng.chisquare(self.freedom, n) / self.freedom)[:, None]
         return self.means[which] + np.einsum("nij,nj->ni", self.roots[which], normal)
 
     def log_pdf(self, u: FloatArray) -> FloatArray:
         """Log-density at the rows of u: (n,)."""
-        d = u.shape[1]
+        d, freedom = u.shape[1], self.freedom
         z = np.linalg.inv(self.roots) @ (u.T - self.means[:, :, None])  # all components at once: (k, d, n)
         terms = np.einsum("kdn,kdn->kn", z, z)
-        terms /= FREEDOM
+        terms /= freedom
         terms += 1.0
         np.log(terms, out=terms)  # log1p has no vector instructions, and large terms are those that matter
-        terms *= -0.5 * (FREEDOM + d)
+        terms *= -0.5 * (freedom + d)
         log_det = np.log(np.einsum("kii->ki", self.roots)).sum(axis=1)
         terms += (np.log(self.weights) - log_det)[:, None]
         top = terms.max(axis=0)
         terms -= top
-        constant = gammaln((FREEDOM + d) / 2) - gammaln(FREEDOM / 2) - 0.5 * d * np.log(FREEDOM * np.pi)
+        constant = gammaln((freedom + d) / 2) - gammaln(freedom / 2) - 0.5 * d * np.log(freedom * np.pi)
         return top + np.log(np.exp(terms, out=terms).sum(axis=0)) + float(constant)
 
 
@@ -147,11 +142,10 @@ def estimate(
     model: LogModel,
     measure: Measure,
     points: FloatArray,
-    n_draws: int,
     rng: np.random.Generator,
+    settings: Evidence,
     *,
     error: float = np.inf,
-    most: int = 0,
 ) -> Estimate:
     """Integrate exp(log-likelihood) over the measure by importance sampling about posterior samples.
 
@@ -159,13 +153,10 @@ def estimate(
     ----------
     points : (n, d) array
         Samples of the surrogate's posterior.
-    n_draws : int
     error : float
         Monte Carlo error to reach by more draws, where the surrogate's own is small enough for it to matter.
-    most : int
-        Most of them.
     """
-    proposal = StudentMixture.of(points, rng)
+    proposal, n_draws = StudentMixture.of(points, rng, settings), settings.draws(model.n_dim)
     u = proposal.sample(n_draws, rng)
     found = model.integrand(u)
     p, log_ratio = found.prediction, measure.log_pdf(u) - proposal.log_pdf(u)
@@ -174,14 +165,17 @@ def estimate(
     w_plain, log_w = np.exp(plain - log_plain), terms - log_full
     w = np.exp(log_w)
     log_mean, monte_carlo = float(log_full) - float(np.log(n_draws)), _error(w)
-    surrogate_var, heavy = _surrogate_variance(model, p, w, w_plain, rng), u[w > HEAVY / n_draws]
-    if error < monte_carlo < HOPELESS and surrogate_var < SETTLED_VAR:
-        # half as many again as needed, since what uncertainty adds has an error of its own; less those that are there
-        wanted = min(int(n_draws * (1.5 * (monte_carlo / error) ** 2 - 1.0)), most)
-        known = found.mean + log_ratio
-        log_mean, monte_carlo, further = _refine(model, measure, proposal, known, terms, n_draws=wanted, rng=rng)
+    surrogate_var = _surrogate_variance(model, p, w, w_plain, settings.pairs, rng=rng)
+    heavy = u[w > settings.heavy / n_draws]
+    if error < monte_carlo < settings.hopeless and surrogate_var < settings.settled_var:
+        # less those that are there
+        wanted = min(int(n_draws * (settings.spare * (monte_carlo / error) ** 2 - 1.0)), settings.most_draws)
+        known, threshold = found.mean + log_ratio, float(log_full) + np.log(settings.heavy / n_draws)
+        further = proposal.sample(wanted, rng)
+        log_further = measure.log_pdf(further) - proposal.log_pdf(further)
+        log_mean, monte_carlo, further = _refine(model, known, terms, further, log_further, threshold=threshold)
         heavy = np.concatenate([heavy, further])
-    capped = np.minimum(p.var / model.scale.factor**2, BONUS_CAP**2)
+    capped = np.minimum(p.var / model.scale.factor**2, model.settings.bonus_cap**2)
     return Estimate(
         log_mean=log_mean + model.scale.top,
         jensen=float(log_full - log_plain),
@@ -193,7 +187,7 @@ def estimate(
         tamed=float(w @ found.tamed),
         u=u,
         log_weights=log_w,
-        heavy=heavy[:MOST_HEAVY],
+        heavy=heavy[: settings.most_heavy],
     )
 
 
@@ -204,24 +198,21 @@ def _error(w: FloatArray) -> float:
 
 def _refine(
     model: LogModel,
-    measure: Measure,
-    proposal: StudentMixture,
     known: FloatArray,
     log_terms: FloatArray,
+    further: FloatArray,
+    log_ratio: FloatArray,
     *,
-    n_draws: int,
-    rng: np.random.Generator,
+    threshold: float,
 ) -> tuple[float, float, FloatArray]:
-    """Log of the integral, its Monte Carlo error and heavy draws (k, d), by more draws, most by their mean alone.
+    """Log of the integral, its Monte Carlo error and heavy draws (k, d), by further draws, most by their mean alone.
 
     The integral of the exponentiated mean has nearly all of the error, and a mean costs a fraction of a variance. What
     the process's uncertainty adds to it, the first draws know well, by their mean alone (n,) and in full (n,). Not so
-    where further draws weigh much by their mean alone: those may lie where nothing is known, and are computed in full.
+    where further draws (m, d), with log_ratio (m,) of measure to proposal, weigh much by their mean alone: above a
+    threshold they may lie where nothing is known, and are computed in full.
     """
-    further = proposal.sample(n_draws, rng)
-    log_ratio = measure.log_pdf(further) - proposal.log_pdf(further)
     log_mean = model.mean(further) + log_ratio
-    threshold = float(logsumexp(log_terms)) + np.log(HEAVY / len(known))
     heavy, light = log_mean > threshold, (known <= threshold) & np.isfinite(known)
     log_w, log_factor = known[light] - logsumexp(known[light]), log_terms[light] - known[light]
     log_mean_factor = float(logsumexp(log_w + log_factor))
@@ -235,7 +226,7 @@ def _refine(
 
 
 def _surrogate_variance(
-    model: LogModel, p: Prediction, w: FloatArray, w_plain: FloatArray, rng: np.random.Generator, n: int = 300
+    model: LogModel, p: Prediction, w: FloatArray, w_plain: FloatArray, n: int, *, rng: np.random.Generator
 ) -> float:
     """Σ vᵢ vⱼ Cᵢⱼ over distinct pairs of draws: the process's variance of the log of its integral."""
     mixed = 0.5 * (w + w_plain)

@@ -6,13 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from basq.auto.cells import Cell
-from basq.auto.exploration import SEARCHES, Bulk, Explorer, outside, searches, spread_points
-from basq.auto.log_model import window
+from basq.auto.exploration import Bulk, Explorer, outside, searches, spread_points
 from basq.auto.scouts import Scout, nearest_samples, unexplained
+from basq.auto.seen import Seen
+from basq.auto.settings import Settings
 from basq.types import FloatArray
-
-VALLEY = 3.0
-"""Nats that the midpoint must lie below a suspect to prove a valley between it and the bulk."""
 
 
 @dataclass(frozen=True)
@@ -31,17 +29,13 @@ class Suspect:
     midpoint: FloatArray
 
 
-def bulks(cells: Sequence[Cell]) -> list[Bulk]:
-    """The known posterior, cell by cell."""
-    return [Bulk.of(c.model.reference, c.population.u) for c in cells]
-
-
 def find_suspect(
     cells: Sequence[Cell], explorer: Explorer, tested: frozenset[int], known: Sequence[Bulk]
 ) -> Suspect | None:
     """Find the best untested observation whose ascent ends outside the bulk, high enough to matter."""
     u, levels = explorer.gp.x, explorer.log_posterior
-    matters = levels > levels.max() - 4.0 - 1.5 * u.shape[1]
+    own = explorer.settings
+    matters = levels > levels.max() - own.matters - own.matters_per_dim * u.shape[1]
     basin = matters & outside(known, explorer.ascents) & outside(known, u)
     basin[list(tested)] = False
     if not basin.any():
@@ -52,10 +46,45 @@ def find_suspect(
     return Suspect(index, 0.5 * (u[index] + closest))
 
 
-def proves_valley(probe: FloatArray, level: float, u: FloatArray, levels: FloatArray) -> bool | None:
+@dataclass(frozen=True)
+class Leads:
+    """What may lead to another mode.
+
+    Attributes
+    ----------
+    bulks : tuple of Bulk
+        The known posterior, cell by cell, to stay away from.
+    suspect : Suspect or None
+        What the next batch looks at first, and is then judged by.
+    scout : Scout
+        Where the observations that no cell explains are heading.
+    """
+
+    bulks: tuple[Bulk, ...]
+    suspect: Suspect | None
+    scout: Scout
+
+    @classmethod
+    def of(
+        cls,
+        cells: Sequence[Cell],
+        explorer: Explorer,
+        seen: Seen,
+        tested: frozenset[int],
+        rng: np.random.Generator,
+        settings: Settings,
+    ) -> "Leads":
+        """Follow up everything observed but what was tested already."""
+        bulks = tuple(Bulk.of(c.model.chart, c.population.u, settings.exploration) for c in cells)
+        suspect = find_suspect(cells, explorer, tested, bulks)
+        scout = Scout.send(cells, explorer, seen, rng, settings, known=bulks, tested=tested)
+        return cls(bulks, suspect, scout)
+
+
+def proves_valley(probe: FloatArray, level: float, u: FloatArray, levels: FloatArray, depth: float) -> bool | None:
     """Whether a probe (d,) lies far below the level it was to be compared with; None if not among the points u."""
     at = np.flatnonzero((u == probe).all(axis=1))
-    return bool(levels[at[0]] < level - VALLEY) if len(at) else None
+    return bool(levels[at[0]] < level - depth) if len(at) else None
 
 
 def explore(
@@ -63,10 +92,8 @@ def explore(
     batch: FloatArray,
     n: int,
     rng: np.random.Generator,
-    *,
-    known: Sequence[Bulk],
-    suspect: Suspect | None,
-    scout: Scout,
+    leads: Leads,
+    settings: Settings,
 ) -> FloatArray:
     """Choose n exploration points: what tests suspects, scouts, searches for modes, points far from all others.
 
@@ -74,20 +101,19 @@ def explore(
     ----------
     batch : (b, d) array
         Points chosen already, in this batch or in one under way.
-    known : sequence of Bulk
-        The known posterior, to stay away from.
-    suspect : Suspect or None
-    scout : Scout
+    leads : Leads
+    settings : Settings
     """
     seen = explorer.gp.x
     everything = np.concatenate([seen, batch])
-    points, most = np.empty((0, seen.shape[1])), int(np.ceil(SEARCHES * n))
-    for found in _proposals(explorer, everything, n, rng, known=known, suspect=suspect, scout=scout):
+    points, most = np.empty((0, seen.shape[1])), int(np.ceil(settings.exploration.searches * n))
+    for found in _proposals(explorer, everything, n, rng, leads, settings):
         asked = (found[:, None] == batch).all(axis=2).any(axis=1)  # under way already
         points = np.concatenate([points, found[~asked]])[:most]
         if len(points) == most:
             break
-    return np.concatenate([points, spread_points(np.concatenate([everything, points]), n - len(points), rng)])
+    everything = np.concatenate([everything, points])
+    return np.concatenate([points, spread_points(everything, n - len(points), rng, settings.exploration)])
 
 
 def _proposals(
@@ -95,30 +121,34 @@ def _proposals(
     seen: FloatArray,
     n: int,
     rng: np.random.Generator,
-    *,
-    known: Sequence[Bulk],
-    suspect: Suspect | None,
-    scout: Scout,
+    leads: Leads,
+    settings: Settings,
 ) -> Iterator[FloatArray]:
     """Points that may lead to another mode, the most telling first; the later ones cost more than they look."""
-    if suspect is not None and n > 1:
-        yield suspect.midpoint[None]
+    known, scout = leads.bulks, leads.scout
+    if leads.suspect is not None and n > 1:
+        yield leads.suspect.midpoint[None]
     yield scout.probes[: n // 3]
     yield scout.u[rng.choice(len(scout.u), min(len(scout.u), (n + 1) // 2), replace=False)]
     yield searches(explorer, seen, known, rng)
     strange = scout.unexplained
-    if strange.sum() >= 3:  # a process of their own: the bulk's slopes drown them in the common one
-        apart = Explorer.fit(explorer.gp.x[strange], explorer.log_posterior[strange], None)
+    # a process of their own: the bulk's slopes drown them in the common one
+    if strange.sum() >= settings.exploration.strange:
+        apart = Explorer.fit(explorer.gp.x[strange], explorer.log_posterior[strange], None, settings)
         yield searches(apart, seen, known, rng)
 
 
-def still_climbing(cells: Sequence[Cell], explorer: Explorer, u: FloatArray, log_posterior: FloatArray) -> int:
+def still_climbing(
+    cells: Sequence[Cell], explorer: Explorer, u: FloatArray, log_posterior: FloatArray, settings: Settings
+) -> int:
     """Count exploration points u (m, d) that rose above their basin's best, where no cell explains them."""
     if not len(u):
         return 0
     levels = explorer.filled(log_posterior)
     everything = np.concatenate([explorer.log_posterior, levels])
-    strange = unexplained(cells, np.concatenate([explorer.gp.x, u]), everything)[0][len(explorer.log_posterior) :]
+    points, own = np.concatenate([explorer.gp.x, u]), settings.exploration
+    strange = unexplained(cells, points, everything, settings)[0][len(explorer.log_posterior) :]
     basin = explorer.best_in_basin(u)
-    rising = np.isfinite(basin) & (levels > basin + 1.0)
-    return int((rising & strange & (levels > everything.max() - 2.0 * window(u.shape[1]))).sum())
+    rising = np.isfinite(basin) & (levels > basin + own.rise)
+    near = levels > everything.max() - own.rise_windows * settings.values.window(u.shape[1])
+    return int((rising & strange & near).sum())

@@ -12,35 +12,26 @@ import numpy as np
 from scipy.special import ndtr
 
 from basq.auto.cells import Cell
-from basq.auto.chart import Reference
+from basq.auto.chart import Chart
 from basq.auto.exploration import Bulk, Explorer, outside
-from basq.auto.log_model import LogModel, window
+from basq.auto.log_model import LogModel
+from basq.auto.seen import Seen
+from basq.auto.settings import Scouts, Settings
 from basq.auto.smc import temper
-from basq.numerics.gaussians import Measure, log_normal_pdf
+from basq.numerics.gaussians import log_normal_pdf
 from basq.numerics.linalg import square_distances
-from basq.observations import Observations
 from basq.types import BoolArray, FloatArray, IntArray
-
-FAR = 0.5
-"""Share of the window beyond which an observation is far, if it lies so low by extrapolation."""
-EXPLAINED = 0.97
-"""Share of the gap that a Gaussian extrapolation predicts, below which an observation is not explained by it: a
-condition on the extrapolation itself, where `MARGIN` is one on what is usual."""
-OUTLYING, MARGIN = 4.5, 0.03
-"""Median absolute deviations, and relative difference on top, below the usual gap that make a far observation stand
-out."""
-DIP = 0.1
-"""Depth of a valley, on the explorer's scale, that is worth a look."""
-N_PARTICLES = 500
 
 
 def nearest_samples(cell: Cell, u: FloatArray) -> FloatArray:
     """Posterior samples of a cell that are nearest to points u (m, d) in the cell's own metric: (m, d)."""
-    whiten = cell.model.reference.whiten
+    whiten = cell.model.chart.whiten
     return cell.population.u[square_distances(whiten(u), whiten(cell.population.u)).argmin(axis=1)]
 
 
-def unexplained(cells: Sequence[Cell], u: FloatArray, log_posterior: FloatArray) -> tuple[BoolArray, BoolArray]:
+def unexplained(
+    cells: Sequence[Cell], u: FloatArray, log_posterior: FloatArray, settings: Settings
+) -> tuple[BoolArray, BoolArray]:
     """Find observations that stand well above the Gaussian extrapolation of every resolved cell.
 
     Returns
@@ -49,19 +40,21 @@ def unexplained(cells: Sequence[Cell], u: FloatArray, log_posterior: FloatArray)
     outlying : (n,) bool array
         Those of them that also stand above what is usual among the far observations.
     """
-    best = float(log_posterior.max())
+    own, best = settings.scouts, float(log_posterior.max())
     gap, options = best - log_posterior, extrapolations(cells, u, best)
     # what is far in one of the coordinates tells which of them explains more; what is far in those may stand out
-    beyond = FAR * window(u.shape[1])
+    beyond = own.far * settings.values.window(u.shape[1])
     far = (np.max(options, axis=0) > beyond) & np.isfinite(options).all(axis=0)
-    residuals = [from_usual(*np.log(np.maximum([p[far], gap[far]], 0.1))) for p in options] if far.sum() >= 8 else []
+    residuals = []
+    if far.sum() >= own.least_far:
+        residuals = [from_usual(np.log(np.maximum([p[far], gap[far]], own.least_gap)), own) for p in options]
     spreads = [float(np.median(np.abs(residual))) for residual in residuals] or [0.0]
     chosen = int(np.argmin(spreads))
     predicted = options[chosen]
-    out = far & (predicted > beyond) & (gap < EXPLAINED * predicted)
+    out = far & (predicted > beyond) & (gap < own.explained * predicted)
     outlying = np.zeros(len(u), dtype=bool)
     if residuals:
-        outlying[far] = residuals[chosen] < -OUTLYING * spreads[chosen] - MARGIN
+        outlying[far] = residuals[chosen] < -own.outlying * spreads[chosen] - own.margin
     return out, outlying & out
 
 
@@ -70,25 +63,26 @@ def extrapolations(cells: Sequence[Cell], u: FloatArray, best: float) -> list[Fl
     out, prior = [], log_normal_pdf(u, np.zeros(u.shape[1]), np.eye(u.shape[1]))
     for k, (points, log_prior) in enumerate(((u, np.zeros(len(u))), (ndtr(u), prior))):
         predicted = np.full(len(u), np.inf)
-        for gaussian, peak in (cell.gaussians[k] for cell in cells if cell.resolved):
+        for gaussian, peak in (cell.outline[k] for cell in cells if cell.outline):
             z = gaussian.whiten(points)
             predicted = np.minimum(predicted, best - peak + 0.5 * (z * z).sum(axis=1) - log_prior)
         out.append(predicted)
     return out
 
 
-def from_usual(x: FloatArray, y: FloatArray) -> FloatArray:
-    """Residuals of y (n,) from the straight line in x (n,) with the least sum of absolute residuals.
+def from_usual(points: FloatArray, settings: Scouts) -> FloatArray:
+    """Residuals of y (n,) from the straight line in x (n,), rows of points, with the least absolute residuals.
 
     Its slope is kept between that of a saturating tail and that of a Gaussian.
     """
+    x, y = points
     centred, weights, slope = x - x.mean(), np.ones(len(x)), 1.0
     moments = np.stack([np.ones(len(x)), centred, y, centred * centred, centred * y])
-    for _ in range(20):
+    for _ in range(settings.line_steps):
         one, by_x, by_y, by_xx, by_xy = moments @ weights
         slope = (one * by_xy - by_x * by_y) / (one * by_xx - by_x * by_x + 1e-9)
         weights = 1.0 / np.maximum(np.abs(y - (by_y - slope * by_x) / one - slope * centred), 1e-3)
-    residual: FloatArray = y - np.clip(slope, 0.2, 1.1) * x
+    residual: FloatArray = y - np.clip(slope, *settings.slopes) * x
     return residual - np.median(residual)
 
 
@@ -121,30 +115,32 @@ class Scout:
         cls,
         cells: Sequence[Cell],
         explorer: Explorer,
-        observations: Observations,
-        measure: Measure,
+        seen: Seen,
         rng: np.random.Generator,
+        settings: Settings,
         *,
         known: Sequence[Bulk],
         tested: frozenset[int],
     ) -> "Scout":
         """Look at everything observed but what was tested already."""
-        levels = observations.log_values + measure.log_pdf(observations.u)
-        odd, outlying = unexplained(cells, observations.u, explorer.log_posterior)
-        fresh = np.isfinite(levels)
+        own, nowhere = settings.scouts, np.empty((0, seen.n_dim))
+        if not own.sent:
+            return cls(np.zeros(len(seen.u), dtype=bool), 0, nowhere, np.empty(0, dtype=np.intp), nowhere)
+        odd, outlying = unexplained(cells, seen.u, explorer.log_posterior, settings)
+        fresh = np.isfinite(seen.log_posterior)
         fresh[list(tested)] = False
         index = np.flatnonzero(odd & fresh)
-        dips, depths = valleys(cells, explorer, observations.u[index], rng)
-        strange = outlying[index] | (depths > DIP)
+        dips, depths = valleys(cells, explorer, seen.u[index], rng, own)
+        strange = outlying[index] | (depths > own.dip)
         index, dips = index[strange], dips[strange]
-        best = np.argsort(-levels[index], kind="stable")[:2]
-        heading = destinations(observations, index, levels, measure, rng)
+        best = np.argsort(-seen.log_posterior[index], kind="stable")[: own.probes]
+        heading = destinations(seen, index, rng, settings)
         n_outlying = int((outlying & fresh).sum())
         return cls(odd, n_outlying, heading[outside(known, heading)], index[best], dips[best])
 
 
 def valleys(
-    cells: Sequence[Cell], explorer: Explorer, u: FloatArray, rng: np.random.Generator, n_ways: int = 8
+    cells: Sequence[Cell], explorer: Explorer, u: FloatArray, rng: np.random.Generator, settings: Scouts
 ) -> tuple[FloatArray, FloatArray]:
     """Lowest points on the straight ways from points u (m, d) to the known posterior, as the explorer expects them.
 
@@ -159,10 +155,10 @@ def valleys(
         return u, np.empty(0)
     ends = []
     for cell in cells:
-        some = cell.population.u[rng.choice(len(cell.population.u), n_ways, replace=False)]
+        some = cell.population.u[rng.choice(len(cell.population.u), settings.ways, replace=False)]
         nearest = nearest_samples(cell, u)[:, None]
         ends.append(np.concatenate([np.tile(some, (len(u), 1, 1)), nearest], axis=1))
-    steps = np.linspace(0.1, 0.9, 7)[:, None]
+    steps = np.linspace(settings.way_ends, 1.0 - settings.way_ends, settings.way_points)[:, None]
     ways = u[:, None, None] + steps * (np.concatenate(ends, axis=1) - u[:, None])[:, :, None]
     levels = explorer.gp.predict_mean(ways.reshape(-1, u.shape[1])).reshape(ways.shape[:-1])
     rows, highest = np.arange(len(u)), levels.min(axis=2).argmax(axis=1)
@@ -171,25 +167,23 @@ def valleys(
     return ways[rows, highest, np.where(lowest == 0, len(steps) // 2, lowest)], depths
 
 
-def destinations(
-    observations: Observations, chosen: IntArray, levels: FloatArray, measure: Measure, rng: np.random.Generator
-) -> FloatArray:
+def destinations(seen: Seen, chosen: IntArray, rng: np.random.Generator, settings: Settings) -> FloatArray:
     """Samples of the tempered posterior of a model of some observations only: (m, d).
 
     Too few of them for a model are surrounded by a cloud.
     """
-    d = observations.u.shape[1]
+    d, n, observations = seen.n_dim, settings.scouts.particles, seen.observations
     if not len(chosen):
         return np.empty((0, d))
     mask = np.zeros(len(observations), dtype=bool)
     mask[chosen] = True
-    own, own_levels = observations.where(mask), levels[mask]
+    own, own_levels = observations.where(mask), seen.log_posterior[mask]
     order = np.argsort(-own_levels, kind="stable")
     if len(own) < d + 2:
         best = own.u[order[0]]
         distance = np.sqrt(((observations.u[~mask] - best) ** 2).sum(axis=1).min())
-        return best + 0.5 * distance / np.sqrt(d) * rng.standard_normal((N_PARTICLES, d))
+        return best + settings.scouts.cloud * distance / np.sqrt(d) * rng.standard_normal((n, d))
     top = own.u[order[: len(own) // 2 + 1]]
-    reference = Reference(top.mean(axis=0), np.eye(d) * np.sqrt(top.var(axis=0).mean()))
-    model = LogModel.fit(own, measure.log_pdf(own.u), reference, None)
-    return temper(model, measure, N_PARTICLES, rng).u
+    chart = Chart(top.mean(axis=0), np.eye(d) * np.sqrt(top.var(axis=0).mean()))
+    model = LogModel.fit(own, seen.measure.log_pdf(own.u), chart, None, settings)
+    return temper(model, seen.measure, n, rng, settings.samples).u

@@ -5,22 +5,10 @@ from typing import Protocol
 
 import numpy as np
 
-from basq.auto.chart import Reference
+from basq.auto.chart import Chart
+from basq.auto.settings import Samples
 from basq.numerics.gaussians import Measure
 from basq.types import FloatArray
-
-MOVES, LAST_MOVES = 3, 8
-"""Metropolis moves per stage, and at the last one."""
-KEPT = 0.5
-"""Share of the effective sample size that is kept from one stage to the next."""
-FEWER = 2
-"""So many times fewer samples at the stages on the way, which only have to lead to the last one."""
-MAX_STAGES = 60
-N_WARMER, WARMER_STAGES = 300, 8
-"""Samples kept of the last stages before the final one."""
-UNRESOLVED = 3.0
-"""Tempering stops where inverse temperature × sd of the log-likelihood exceeds this: beyond it the surrogate would
-only be believed, not used."""
 
 
 class LogLikelihoodModel(Protocol):
@@ -85,27 +73,30 @@ class Population:
     warmer: FloatArray
 
 
-def temper(model: LogLikelihoodModel, measure: Measure, n: int, rng: np.random.Generator) -> Population:
+def temper(
+    model: LogLikelihoodModel, measure: Measure, n: int, rng: np.random.Generator, settings: Samples
+) -> Population:
     """Sample the measure, then raise the likelihood to growing powers, resampling and moving at each."""
     particles = Particles.at(measure.sample(n, rng), model, measure)
     beta, warmer = 0.0, []
-    for stage in range(MAX_STAGES):
+    for stage in range(settings.max_stages):
         warmer.append(particles.u.copy())
         log_l = particles.mean + particles.correction
-        following = next_temperature(log_l, beta)
+        following = next_temperature(log_l, beta, settings)
         weights = np.exp((following - beta) * (log_l - log_l.max()))
-        sd = float(np.median(particles.sd[systematic(weights, 150, rng)]))
-        unresolved = stage >= 1 and following * sd > UNRESOLVED
-        last = unresolved or following >= 1.0 or stage == MAX_STAGES - 1
+        sd = float(np.median(particles.sd[systematic(weights, settings.looked_at, rng)]))
+        unresolved = stage >= 1 and following * sd > settings.unresolved
+        last = unresolved or following >= 1.0 or stage == settings.max_stages - 1
         if unresolved:
             weights = np.ones(len(log_l))
         else:
             beta = following
-        particles = particles.take(systematic(weights, n if last else n // FEWER, rng))
-        move(particles, model, measure, beta, LAST_MOVES if last else MOVES, rng)
+        particles = particles.take(systematic(weights, n if last else n // settings.fewer, rng))
+        n_moves = settings.last_moves if last else settings.moves
+        move(particles, model, measure, beta, n_moves, rng, steps=settings.steps)
         if last:
             break
-    return Population(particles.u, beta, _thinned(warmer[-WARMER_STAGES:], N_WARMER))
+    return Population(particles.u, beta, _thinned(warmer[-settings.warmer_stages :], settings.warmer))
 
 
 def _thinned(stages: list[FloatArray], n: int) -> FloatArray:
@@ -114,21 +105,21 @@ def _thinned(stages: list[FloatArray], n: int) -> FloatArray:
     return np.concatenate([u[:: max(len(u) // each, 1)][:each] for u in stages])
 
 
-def next_temperature(log_l: FloatArray, beta: float) -> float:
-    """Largest step that keeps enough of the effective sample size; at least a tenth, so that it ends."""
+def next_temperature(log_l: FloatArray, beta: float, settings: Samples) -> float:
+    """Largest step that keeps enough of the effective sample size; some growth at least, so that it ends."""
     below = log_l - log_l.max()
 
     def share(b: float) -> float:
         w = np.exp((b - beta) * below)
         return float(w.sum() ** 2 / (w @ w) / len(w))
 
-    if share(1.0) > KEPT:
+    if share(1.0) > settings.kept:
         return 1.0
     low, high = max(beta, 1e-12), 1.0
     for _ in range(12):
         middle = float(np.sqrt(low * high))
-        low, high = (middle, high) if share(middle) > KEPT else (low, middle)
-    return min(max(low, 1.1 * beta), 1.0)
+        low, high = (middle, high) if share(middle) > settings.kept else (low, middle)
+    return min(max(low, settings.least_growth * beta), 1.0)
 
 
 def systematic(weights: FloatArray, n: int, rng: np.random.Generator) -> np.ndarray:
@@ -144,15 +135,17 @@ def move(
     beta: float,
     n_moves: int,
     rng: np.random.Generator,
+    *,
+    steps: tuple[float, float],
 ) -> None:
     """Metropolis moves at an inverse temperature, random walks and differential evolution in turn.
 
     Delayed acceptance: the costly correction is computed only where the mean alone accepts.
     """
     n, d = particles.u.shape
-    root = Reference.of(particles.u).root * 2.38 / np.sqrt(d)
+    root = Chart.of(particles.u).root * 2.38 / np.sqrt(d)
     for k in range(n_moves):
-        size = rng.choice([1.0, 0.3], size=(n, 1))
+        size = rng.choice(steps, size=(n, 1))
         if k % 2:
             step = rng.standard_normal((n, d)) @ root.T
         else:

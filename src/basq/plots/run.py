@@ -20,6 +20,7 @@ STAGES = {
     "evaluate": ("calls, waited for and stored", BLUE),
     "fit": ("fitting", ORANGE),
     "integrate": ("integrating", GREEN),
+    "search": ("looking for other modes", GREY),
     "select": ("selecting", PURPLE),
 }
 """Stages of a batch, as in ``Record.seconds``."""

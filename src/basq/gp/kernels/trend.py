@@ -59,12 +59,6 @@ class TrendKernel:
     axes: FloatArray
     grams: Grams | None = None
 
-    @classmethod
-    def start(cls, axes: FloatArray) -> "TrendKernel":
-        """Hyperparameters to begin with, for data that span some tens of nats."""
-        d = axes.shape[1]
-        return cls(np.full(d, np.sqrt(d)), np.exp(2.0), np.exp([4.0, 3.0, 2.0]), 1.0, axes)
-
     @property
     def theta(self) -> FloatArray:
         return np.log(np.concatenate([self.lengthscale, [self.variance], self.trend, [self.additive]]))
@@ -83,15 +77,6 @@ class TrendKernel:
             trend=values[d + 1 : d + 4],
             additive=float(values[d + 4]),
         )
-
-    def hyperprior(self) -> Hyperprior:
-        """Weak priors on lengthscales and variances, bounds only on the trend."""
-        d = len(self.lengthscale)
-        mean = np.concatenate([np.full(d, 0.5 * np.log(d)), np.zeros(5)])
-        sd = np.concatenate([np.full(d, 0.5), [3.0, np.inf, np.inf, np.inf, 3.0]])
-        lower = np.concatenate([np.full(d, -2.0), [-12.0, -6.0, -6.0, -8.0, -12.0]])
-        upper = np.concatenate([np.full(d, 4.0), [16.0, 16.0, 14.0, 12.0, 12.0]])
-        return Hyperprior(mean, sd, lower, upper)
 
     def features(self, z: FloatArray) -> FloatArray:
         """Functions of one variable each whose inner product is the additive part: (n, 11 (k + 1))."""
@@ -292,3 +277,48 @@ def _summed_bumps(b: FloatArray, coefficients: FloatArray) -> FloatArray:
         out *= factor
     out += scaled[0]
     return np.einsum("kn,kn->n", out, np.exp(b * (KNOTS[0] - 0.5 * b)))
+
+
+Five = tuple[float, float, float, float, float]
+
+
+@dataclass(frozen=True)
+class TrendPrior:
+    """Where the hyperparameters of a `TrendKernel` begin, and weak priors on their logarithms.
+
+    Those of the variances stand in the order v, s₀, s₁, s₂, a. Lengthscales begin at √d, about the distance between two
+    points of a whitened posterior. Variances of the trend have no prior, only bounds.
+
+    Attributes
+    ----------
+    first : tuple of five floats
+        Variances to begin with, for data that span some tens of nats.
+    scale_sd : float
+        Of the lengthscales. One lengthscale prior of sd 1 and one of 0.25 were both worse calibrated.
+    sd : tuple of five floats
+    scale_bounds : tuple of two floats
+    lower, upper : tuples of five floats
+    """
+
+    first: Five = (2.0, 4.0, 3.0, 2.0, 0.0)
+    scale_sd: float = 0.5
+    sd: Five = (3.0, np.inf, np.inf, np.inf, 3.0)
+    scale_bounds: tuple[float, float] = (-2.0, 4.0)
+    lower: Five = (-12.0, -6.0, -6.0, -8.0, -12.0)
+    upper: Five = (16.0, 16.0, 14.0, 12.0, 12.0)
+
+    def start(self, axes: FloatArray) -> TrendKernel:
+        """The kernel to begin with."""
+        d = axes.shape[1]
+        variance, *trend, additive = self.first
+        return TrendKernel(np.full(d, np.sqrt(d)), np.exp(variance), np.exp(trend), np.exp(additive), axes)
+
+    def hyperprior(self, n_dim: int) -> Hyperprior:
+        """Priors and bounds in the order of ``TrendKernel.theta``."""
+
+        def both(scales: float, others: Five) -> FloatArray:
+            return np.concatenate([np.full(n_dim, scales), others])
+
+        mean = np.concatenate([np.full(n_dim, 0.5 * np.log(n_dim)), np.zeros(5)])
+        low, high = self.scale_bounds
+        return Hyperprior(mean, both(self.scale_sd, self.sd), both(low, self.lower), both(high, self.upper))
