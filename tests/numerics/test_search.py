@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from basq.numerics.search import descend
 from basq.numerics import search
+from basq.numerics.search import descend
 
 WIDE = np.full(4, 50.0)
 

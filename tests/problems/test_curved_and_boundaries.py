@@ -1,4 +1,4 @@
-"""The truths of the awkward test problems, against quadrature that shares no code with them."""
+"""The truths of curved test problems and of those with boundaries, against quadrature without shared code."""
 
 import pickle
 
