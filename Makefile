@@ -16,7 +16,7 @@ PYTHONS := $(PYTHON)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-arviz lint types format docs pictures bench-paper bench-engine bench-ablation bench-compare real-world bench-workers bench-overhead guard clean
+.PHONY: help demo test test-arviz lint house types format docs pictures bench-paper bench-engine bench-ablation bench-compare real-world bench-workers bench-overhead guard clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -35,6 +35,9 @@ lint: $(VENV)/.installed-lint ## Check style, import directions and spelling
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
 	$(BIN)/codespell
+
+house: $(VENV)/.created ## Check that every module has a room: folders, lengths of files, cycles of imports
+	$(BIN)/python tools/house.py
 
 types: $(VENV)/.installed-lint ## Check the types
 	$(BIN)/mypy
