@@ -59,7 +59,7 @@ bench-engine: $(VENV)/.installed ## Measure the default engine on many families
 bench-compare: $(VENV)/.installed ## Measure what sharing out calls between rival models saves
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.compare $(ARGS)
 
-real-world: $(VENV)/.installed-bench ## Run the paper's three real cases and draw its Figure 2 (ARGS=--quick: minutes)
+real-world: $(VENV)/.installed-bench ## Run the paper's three real cases (ARGS=--quick: minutes)
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.real_world $(ARGS)
 
 bench-workers: $(VENV)/.installed ## Measure how busy workers are kept, and what the evaluation layer costs
@@ -71,9 +71,8 @@ bench-overhead: $(VENV)/.installed ## Measure what the tool itself costs, agains
 guard: $(VENV)/.installed ## Fail if a batch costs far more than it should on this machine
 	$(BIN)/python -m benchmarks.overhead --guard
 
-pictures: $(VENV)/.installed ## Draw the pictures of the documentation (needs Chromium)
-	OMP_NUM_THREADS=1 $(BIN)/python docs/make_pictures.py
-	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.pictures
+pictures: $(VENV)/.installed-test ## Draw the pictures of the documentation (needs Chromium; ARGS="corner batch": some)
+	OMP_NUM_THREADS=1 $(BIN)/python docs/make_pictures.py $(ARGS)
 
 bench-ablation: $(VENV)/.installed ## Measure what each part of the default engine earns
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.engine_ablation $(ARGS)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.browser import CHROMIUM
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = sorted(page for page in DOCS.rglob("*.md") if "_build" not in page.parts)
@@ -67,6 +68,12 @@ def with_errors(line):
     return [(float(a), float(b)) for a, b in VALUE.findall(line)]
 
 
+def test_every_picture_is_shown_and_every_shown_one_is_there():
+    texts = [page.read_text(encoding="utf-8") for page in PAGES]
+    shown = {name for text in texts for name in re.findall(r"\]\((?:\.\./)?pictures/([^)]+)\)", text)}
+    assert shown == {path.name for path in (DOCS / "pictures").iterdir()}
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)
 def test_tables_have_as_many_cells_in_every_row(page):
     for table in re.findall(r"(?:^\|.*\|$\n)+", page.read_text(encoding="utf-8"), re.MULTILINE):
@@ -74,7 +81,9 @@ def test_tables_have_as_many_cells_in_every_row(page):
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium for the screenshots")
 def test_the_pictures_can_be_drawn(tmp_path):
+    pytest.importorskip("pybamm")
     runpy.run_path(str(DOCS / "make_pictures.py"))["main"](tmp_path)
     assert {p.name for p in tmp_path.iterdir()} == {p.name for p in (DOCS / "pictures").iterdir()}
 
