@@ -23,13 +23,9 @@ from basq.auto.modes import bulks, explore, find_suspect, still_climbing
 from basq.auto.scouts import Scout, unexplained
 from basq.method import Audit
 from basq.numerics.gaussians import GaussianMixture
-from basq.observations import Observations
+from helpers.observations import observe
 
 MEASURE = GaussianMixture.standard(2)
-
-
-def observe(u, values):
-    return Observations.empty(2).append(u, u, values, np.zeros(len(u)))
 
 
 def parabola(u):

@@ -8,17 +8,12 @@ from basq.auto.importance import StudentMixture, estimate
 from basq.auto.log_model import LEAST_UNKNOWN, LogModel, Scale, overfit, window
 from basq.auto.smc import KEPT, next_temperature, systematic, temper
 from basq.numerics.gaussians import GaussianMixture
-from basq.observations import Observations
-
-
-def observe(log_l, u, noise=0.0):
-    values = log_l(u)
-    return Observations.empty(u.shape[1]).append(u, u, values, np.zeros(len(u)), noise=noise)
+from helpers.observations import observe
 
 
 def fit_to(log_l, u, noise=0.0):
     measure = GaussianMixture.standard(u.shape[1])
-    data = observe(log_l, u, noise)
+    data = observe(u, log_l(u), noise)
     log_measure = measure.log_pdf(u)
     return LogModel.fit(data, log_measure, Reference.first(u, data.log_values + log_measure), None), measure
 
@@ -138,7 +133,7 @@ def test_unknown_noise_is_estimated(sd):
     rng = np.random.default_rng(3)
     u = rng.normal(size=(120, 2))
     noise = sd * rng.normal(size=120)
-    data = observe(lambda x: -2.0 * (x * x).sum(axis=1) + noise, u, np.nan)
+    data = observe(u, -2.0 * (u * u).sum(axis=1) + noise, np.nan)
     log_measure = -0.5 * (u * u).sum(axis=1)
     reference = Reference.first(u, data.log_values + log_measure)
     model = None
@@ -162,7 +157,7 @@ def test_unknown_noise_of_exact_values_is_small_and_grows_at_once_when_the_model
     reference = Reference.first(u, log_measure - 2.0 * (u * u).sum(axis=1))
 
     def learn(previous, **options):
-        data = observe(lambda x: -2.0 * (x * x).sum(axis=1) + noise, u, np.nan)
+        data = observe(u, -2.0 * (u * u).sum(axis=1) + noise, np.nan)
         return LogModel.fit(data, log_measure, reference, previous, **options)
 
     model = None
@@ -244,7 +239,7 @@ def test_a_search_that_has_lost_its_way_starts_afresh():
 
     model = None
     for u in (near[:40], near, np.concatenate([near, hill])):
-        data = observe(two_hills, u)
+        data = observe(u, two_hills(u))
         reference = Reference(np.zeros(3), 0.05 * np.eye(3))
         model = LogModel.fit(data, measure.log_pdf(u), reference, model)
         assert model.gp.misfit < 3.0

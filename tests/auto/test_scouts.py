@@ -8,7 +8,7 @@ from basq.auto.exploration import Explorer
 from basq.auto.modes import bulks
 from basq.auto.scouts import N_PARTICLES, Scout, destinations, from_usual, unexplained, valleys
 from basq.numerics.gaussians import GaussianMixture
-from basq.observations import Observations
+from helpers.observations import observe
 
 D = 3
 MEASURE = GaussianMixture(np.ones(1), np.zeros((1, D)), np.eye(D)[None])
@@ -29,10 +29,6 @@ def one_mode(u):
 
 def heavy_tail(u):
     return -4.0 * np.log1p(((u - NEAR) ** 2).sum(axis=1) / 0.04)
-
-
-def observe(u, values):
-    return Observations.empty(u.shape[1]).append(u, u, values, np.zeros(len(u)))
 
 
 def scene(function, n=60):
