@@ -1,5 +1,6 @@
 """The rules of the house: kept by this package, and broken by one that is made for it."""
 
+import re
 import runpy
 from pathlib import Path
 
@@ -30,6 +31,12 @@ def test_this_package_keeps_the_rules(capsys):
     assert printed.err == ""
     for line in ("modules by folder", "longest files", "imports between folders", "no cycle"):
         assert line in printed.out
+
+
+def test_every_room_is_in_the_drawing():
+    drawing = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").split("```text")[1].split("```")[0]
+    rooms = {room for edge in house["imports_between_rooms"](house["PACKAGE"]) for room in edge} - {"basq"}
+    assert rooms - set(re.findall(r"\w+", drawing)) == set()
 
 
 def test_every_broken_rule_gets_a_line(package, capsys):
