@@ -16,7 +16,7 @@ PYTHONS := $(PYTHON)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-arviz lint types format docs pictures bench-paper bench-engine bench-ablation bench-compare real-world bench-workers bench-overhead guard clean
+.PHONY: help demo test test-arviz lint house types format docs pictures bench-paper bench-engine bench-ablation bench-compare real-world bench-workers bench-overhead guard clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -35,6 +35,9 @@ lint: $(VENV)/.installed-lint ## Check style, import directions and spelling
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
 	$(BIN)/codespell
+
+house: $(VENV)/.created ## Check that every module has a room: folders, lengths of files, cycles of imports
+	$(BIN)/python tools/house.py
 
 types: $(VENV)/.installed-lint ## Check the types
 	$(BIN)/mypy
@@ -56,7 +59,7 @@ bench-engine: $(VENV)/.installed ## Measure the default engine on many families
 bench-compare: $(VENV)/.installed ## Measure what sharing out calls between rival models saves
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.compare $(ARGS)
 
-real-world: $(VENV)/.installed-bench ## Run the paper's three real cases and draw its Figure 2 (ARGS=--quick: minutes)
+real-world: $(VENV)/.installed-bench ## Run the paper's three real cases (ARGS=--quick: minutes)
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.real_world $(ARGS)
 
 bench-workers: $(VENV)/.installed ## Measure how busy workers are kept, and what the evaluation layer costs
@@ -68,9 +71,8 @@ bench-overhead: $(VENV)/.installed ## Measure what the tool itself costs, agains
 guard: $(VENV)/.installed ## Fail if a batch costs far more than it should on this machine
 	$(BIN)/python -m benchmarks.overhead --guard
 
-pictures: $(VENV)/.installed ## Draw the pictures of the documentation (needs Chromium)
-	OMP_NUM_THREADS=1 $(BIN)/python docs/make_pictures.py
-	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.pictures
+pictures: $(VENV)/.installed-test ## Draw the pictures of the documentation (needs Chromium; ARGS="corner batch": some)
+	OMP_NUM_THREADS=1 $(BIN)/python docs/make_pictures.py $(ARGS)
 
 bench-ablation: $(VENV)/.installed ## Measure what each part of the default engine earns
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.engine_ablation $(ARGS)

@@ -8,7 +8,7 @@ IVR, UB and IGB of `basq.Paper` and the default engine choose batches of 32, bat
 of 8; dynesty is the nested sampler. All run in one process, one after another, so that times can be compared. The
 posterior is judged as in the paper: the densities on lines through the true parameters, 50 points along each. A line of
 JSON a run goes to benchmarks/results/real_world.jsonl at once; a second call goes on where the first was stopped. The
-figure goes to docs/images.
+figure of the documentation is drawn from there by `make pictures`; --figure draws one of this call's runs.
 """
 
 import argparse
@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 from scipy.special import logsumexp, ndtri
 from scipy.stats import gaussian_kde
 
@@ -206,10 +207,8 @@ def table(rows: list[Row]) -> dict[str, Any]:
     return out
 
 
-def draw(rows: list[Row], path: Path) -> None:
+def draw(rows: list[Row]) -> Figure:
     """Error of the evidence and of the posterior, against time and against calls, one column a case."""
-    from matplotlib.figure import Figure
-
     cases = [c for c in TITLES if any(r["case"] == c for r in rows)]
     figure = Figure(figsize=(4.2 * len(cases), 9.6), layout="constrained")
     axes = figure.subplots(4, len(cases), squeeze=False)
@@ -240,8 +239,7 @@ def draw(rows: list[Row], path: Path) -> None:
                     axis.axhspan(1e-3, mine["nested"][-1]["sd"], color="0.9", zorder=0)
     handles, names = axes[0, 0].get_legend_handles_labels()
     figure.legend(handles, names, loc="outside upper center", ncols=len(names), frameon=False)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=110)
+    return figure
 
 
 def main() -> None:
@@ -252,7 +250,7 @@ def main() -> None:
     parser.add_argument("--methods", default=",".join(METHODS))
     parser.add_argument("--restart", action="store_true", help="forget earlier runs")
     parser.add_argument("--output", type=Path, default=Path("benchmarks/results/real_world.jsonl"))
-    parser.add_argument("--figure", type=Path, default=Path("docs/images/real_world.png"))
+    parser.add_argument("--figure", type=Path, help="draw the paper's Figure 2 into this file")
     options = parser.parse_args()
     size = "full" if options.full else "quick" if options.quick else "reduced"
     methods = [m for m in options.methods.split(",") if not (options.quick and m == "nested")]
@@ -278,7 +276,8 @@ def main() -> None:
     wanted = [(size, case, method) for case in options.cases.split(",") for method in methods]
     rows = [known[key] for key in wanted if key in known]
     figures = table(rows)
-    draw(rows, options.figure)
+    if options.figure:
+        draw(rows).savefig(options.figure, dpi=110)
     print(json.dumps(figures))
 
 

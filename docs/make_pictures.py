@@ -1,14 +1,23 @@
-"""Draw the pictures of the documentation with the code that they explain: ``make pictures``."""
+"""Draw the pictures of the documentation with the code that they explain: ``make pictures``, half a minute.
 
+python docs/make_pictures.py                  # all, into docs/pictures; screenshots of the report need Chromium
+python docs/make_pictures.py corner batch     # some
+"""
+
+import argparse
 import contextlib
 import functools
+import json
 import re
 import runpy
+import shutil
+import subprocess
 import tempfile
 from pathlib import Path
 
 import numpy as np
 from matplotlib.figure import Figure
+from PIL import Image
 from scipy import stats
 
 import basq
@@ -17,8 +26,11 @@ from basq.plots.style import BLUE, GREY, ORANGE
 from basq.selection.nystrom import nystrom_features
 from basq.selection.recombination import recombine
 
-DPI = 150
+DOCS = Path(__file__).parent
 BATCH = 16
+TIMES = np.linspace(0.0, 4.0, 25)
+TRUTH = np.array([1.0, 0.7, 0.05])
+DATA = TRUTH[0] * np.exp(-TRUTH[1] * TIMES) + TRUTH[2] * np.random.default_rng(3).standard_normal(len(TIMES))
 
 
 @functools.cache
@@ -39,7 +51,7 @@ def watched_run(family, n_dim, **options):
 
 def corner():
     """The picture that the page for beginners makes."""
-    page = (Path(__file__).parent / "start.md").read_text(encoding="utf-8")
+    page = (DOCS / "start.md").read_text(encoding="utf-8")
     code = "".join(re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL))
     namespace = {}
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
@@ -179,20 +191,108 @@ def alloy():
 
 def health():
     """Readings of the battery-health case, as its example draws them."""
-    example = runpy.run_path(str(Path(__file__).parents[1] / "examples" / "battery_health.py"))
+    example = runpy.run_path(str(DOCS.parent / "examples" / "battery_health.py"))
     return example["draw_readings"](basq.problems.battery_health(n_segments=300, n_readings=8, n_inducing=32))
 
 
-PICTURES = (corner, standard_space, surrogate, batch, audits, evidence, alloy, health)
+def battery():
+    """The posterior of the better of two models of a cell, as ``basq demo battery`` draws it."""
+    cases = {model: basq.problems.lithium_ion(model, data_model="SPMe", experiment="rest") for model in ("SPM", "SPMe")}
+    found = basq.compare(cases, pool=2, seed=1)
+    return found.results[found.best].plot_corner(truths=cases[found.best].truth)
 
 
-def main(folder=Path(__file__).parent / "pictures"):
-    """Write every picture into a folder."""
-    for draw in PICTURES:
-        path = folder / f"{draw.__name__.replace('_', '-')}.png"
-        draw().savefig(path, dpi=DPI, metadata={"Software": None})
-        print(path)
+def real_world():
+    """The paper's Figure 2, of the runs that ``make real-world`` has recorded."""
+    benchmark = DOCS.parent / "benchmarks"
+    lines = (benchmark / "results" / "real_world.jsonl").read_text(encoding="utf-8").splitlines()
+    rows = [row for row in map(json.loads, lines) if row["size"] == "reduced"]
+    return runpy.run_path(str(benchmark / "real_world.py"))["draw"](rows)
+
+
+# --- the page about the report ----------------------------------------------------------------------------------------
+
+
+def decay(x):
+    """Gaussian noise of standard deviation x[2] about an exponential decay; a stiff solver fails at high rates."""
+    if x[1] > 6.0:
+        raise ArithmeticError("the solver did not converge")
+    residual = DATA - x[0] * np.exp(-x[1] * TIMES)
+    return float(stats.norm.logpdf(residual, scale=x[2]).sum())
+
+
+@functools.cache
+def decay_run():
+    """The run that the page about the report shows."""
+    prior = {"amplitude": (0.0, 3.0), "decay_rate": stats.lognorm(1.0), "noise": (0.01, 0.5)}
+    with tempfile.TemporaryDirectory() as folder:
+        return basq.infer(decay, prior, store=Path(folder) / "decay.sqlite", seed=1, progress=False)
+
+
+def screenshot(path, size, *, dark=False):
+    """Write what a browser shows of the report, in a frame: a window cannot be as narrow as a telephone."""
+    chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if chromium is None:
+        raise SystemExit("The screenshots need Chromium (Debian: apt-get install chromium).")
+    width, height = size
+    with tempfile.TemporaryDirectory() as folder:
+        decay_run().report(Path(folder) / "decay.html", truths=TRUTH)
+        frame = Path(folder) / "frame.html"
+        inner = f'<iframe src="decay.html" width="{width}" height="{height}" style="border:0"></iframe>'
+        frame.write_text(f'<body style="margin:0">{inner}', encoding="utf-8")
+        command = [
+            chromium, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
+            "--force-device-scale-factor=1", f"--blink-settings=preferredColorScheme={0 if dark else 1}",
+            f"--window-size={max(width, 500)},{height}", f"--user-data-dir={folder}/profile",
+            f"--screenshot={path}", frame.as_uri(),
+        ]  # fmt: skip
+        subprocess.run(command, check=True, capture_output=True, timeout=120)
+    with Image.open(path) as image:
+        image.crop((0, 0, width, height)).convert("RGB").save(path, optimize=True)
+
+
+# --- all of them ------------------------------------------------------------------------------------------------------
+
+
+def figure_of(draw, dpi=150):
+    """Writes a figure into a file."""
+    return lambda path: draw().savefig(path, dpi=dpi, metadata={"Software": None})
+
+
+PICTURES = {
+    "corner": figure_of(corner),
+    "standard-space": figure_of(standard_space),
+    "surrogate": figure_of(surrogate),
+    "batch": figure_of(batch),
+    "audits": figure_of(audits),
+    "evidence": figure_of(evidence),
+    "alloy": figure_of(alloy),
+    "health": figure_of(health),
+    "battery": figure_of(battery),
+    "real-world": figure_of(real_world, dpi=110),
+    "report-corner": figure_of(lambda: decay_run().plot_corner(truths=TRUTH), dpi=90),
+    "report-run": figure_of(lambda: decay_run().plot_run(), dpi=90),
+    "report-calibration": figure_of(lambda: decay_run().plot_calibration(), dpi=90),
+    "report-slices": figure_of(lambda: decay_run().plot_slices(), dpi=90),
+    "report-time": figure_of(lambda: decay_run().plot_time(), dpi=90),
+    "report": functools.partial(screenshot, size=(1280, 1700)),
+    "report-dark": functools.partial(screenshot, size=(1280, 900), dark=True),
+    "report-phone": functools.partial(screenshot, size=(400, 1100)),
+}
+
+
+def main(folder=DOCS / "pictures", names=tuple(PICTURES)):
+    """Write pictures into a folder."""
+    for name in names:
+        path = folder / f"{name}.png"
+        PICTURES[name](path)
+        print(f"{path}: {path.stat().st_size / 1000:.0f} kB")
 
 
 if __name__ == "__main__":
-    main()
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("names", nargs="*", metavar="name", help=f"out of {', '.join(PICTURES)}; without names, all")
+    chosen = parser.parse_args().names
+    if unknown := set(chosen) - set(PICTURES):
+        parser.error(f"no picture {', '.join(sorted(unknown))}")
+    main(names=chosen or tuple(PICTURES))

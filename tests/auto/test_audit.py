@@ -9,7 +9,8 @@ import pytest
 from basq.auto.audit import audit, calibration
 from basq.auto.chart import Chart
 from basq.method import Audit
-from helpers.cells import MEASURE, SETTINGS, learned_parabola, observe, parabola
+from helpers.cells import MEASURE, SETTINGS, learned_parabola, parabola
+from helpers.observations import observe
 
 
 @pytest.fixture(scope="module")

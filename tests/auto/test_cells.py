@@ -8,7 +8,8 @@ from basq.auto.cells import Plan, Total, allocate
 from basq.auto.chart import Chart
 from basq.auto.gates import labels
 from basq.auto.partition import plan_cells
-from helpers.cells import SETTINGS, learn, observe, two_modes
+from helpers.cells import SETTINGS, learn, two_modes
+from helpers.observations import observe
 
 FLAT = np.ones(2, dtype=bool)
 

@@ -9,20 +9,15 @@ from basq.auto.log_model import LogModel, Scale
 from basq.auto.settings import Evidence, Settings
 from basq.auto.smc import next_temperature, systematic, temper
 from basq.numerics.gaussians import GaussianMixture
-from basq.observations import Observations
+from helpers.observations import observe
 
 SETTINGS = Settings()
 VALUES = SETTINGS.values
 
 
-def observe(log_l, u, noise=0.0):
-    values = log_l(u)
-    return Observations.empty(u.shape[1]).append(u, u, values, np.zeros(len(u)), noise=noise)
-
-
 def fit_to(log_l, u, noise=0.0):
     measure = GaussianMixture.standard(u.shape[1])
-    data = observe(log_l, u, noise)
+    data = observe(u, log_l(u), noise)
     log_measure = measure.log_pdf(u)
     return LogModel.fit(
         data, log_measure, Chart.first(u, data.log_values + log_measure, SETTINGS.chart), None, SETTINGS
@@ -144,7 +139,7 @@ def test_unknown_noise_is_estimated(sd):
     rng = np.random.default_rng(3)
     u = rng.normal(size=(120, 2))
     noise = sd * rng.normal(size=120)
-    data = observe(lambda x: -2.0 * (x * x).sum(axis=1) + noise, u, np.nan)
+    data = observe(u, -2.0 * (u * u).sum(axis=1) + noise, np.nan)
     log_measure = -0.5 * (u * u).sum(axis=1)
     reference = Chart.first(u, data.log_values + log_measure, SETTINGS.chart)
     model = None
@@ -168,7 +163,7 @@ def test_unknown_noise_of_exact_values_is_small_and_grows_at_once_when_the_model
     reference = Chart.first(u, log_measure - 2.0 * (u * u).sum(axis=1), SETTINGS.chart)
 
     def learn(previous, **options):
-        data = observe(lambda x: -2.0 * (x * x).sum(axis=1) + noise, u, np.nan)
+        data = observe(u, -2.0 * (u * u).sum(axis=1) + noise, np.nan)
         return LogModel.fit(data, log_measure, reference, previous, SETTINGS, **options)
 
     model = None
@@ -250,7 +245,7 @@ def test_a_search_that_has_lost_its_way_starts_afresh():
 
     model = None
     for u in (near[:40], near, np.concatenate([near, hill])):
-        data = observe(two_hills, u)
+        data = observe(u, two_hills(u))
         reference = Chart(np.zeros(3), 0.05 * np.eye(3))
         model = LogModel.fit(data, measure.log_pdf(u), reference, model, SETTINGS)
         assert model.gp.misfit < 3.0

@@ -7,7 +7,8 @@ from basq.auto.chart import Chart
 from basq.auto.exploration import Bulk, Explorer, outside, searches, spread_points
 from basq.auto.modes import Leads, explore, find_suspect, still_climbing
 from basq.auto.scouts import Scout, unexplained
-from helpers.cells import MEASURE, SETTINGS, learn, learned_parabola, observe, parabola, two_modes
+from helpers.cells import MEASURE, SETTINGS, learn, learned_parabola, parabola, two_modes
+from helpers.observations import observe
 
 
 @pytest.fixture(scope="module")

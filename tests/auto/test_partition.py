@@ -10,7 +10,8 @@ from basq.auto.chart import Chart
 from basq.auto.gates import CellMeasure, Halves, labels
 from basq.auto.partition import first_plan, plan_cells
 from basq.numerics.gaussians import GaussianMixture
-from helpers.cells import SETTINGS, learned_parabola, observe, parabola
+from helpers.cells import SETTINGS, learned_parabola, parabola
+from helpers.observations import observe
 
 U = np.array([[-2.0, 0.0], [-1.0, 0.0], [1.0, 0.0], [2.0, 0.0]])
 SEEN = observe(U, parabola(U))

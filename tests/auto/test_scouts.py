@@ -7,7 +7,8 @@ from basq.auto.exploration import Bulk, Explorer
 from basq.auto.scouts import Scout, destinations, from_usual, unexplained, valleys
 from basq.auto.seen import Seen
 from basq.numerics.gaussians import GaussianMixture
-from helpers.cells import SETTINGS, learn, observe
+from helpers.cells import SETTINGS, learn
+from helpers.observations import observe
 
 D = 3
 MEASURE = GaussianMixture(np.ones(1), np.zeros((1, D)), np.eye(D)[None])

@@ -20,6 +20,8 @@ from basq.cli.parser import DEMOS
 from basq.errors import InputError
 from basq.evaluation.store import Store
 from basq.run import identity
+from helpers.commands import run_python
+from helpers.small import gauss
 
 
 def test_demo(tmp_path, monkeypatch, capfd):
@@ -99,7 +101,7 @@ def test_the_version(capsys):
 
 def test_help_imports_nothing_heavy():
     code = "import sys; from basq.cli import build_parser; build_parser().format_help(); print(*sys.modules)"
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    loaded = run_python(code)[0].split()
     assert not {"numpy", "scipy", "matplotlib", "tqdm", "sqlite3"} & set(loaded)
 
 
@@ -175,10 +177,6 @@ def directory(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "model.py").write_text("prior = {'a': (-3, 3), 'b': (-3, 3)}\n")
     return tmp_path
-
-
-def gauss(x):
-    return float(-0.5 * np.sum((np.asarray(x) - 0.3) ** 2) / 0.1)
 
 
 def answer(points, values):

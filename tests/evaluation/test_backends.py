@@ -18,24 +18,16 @@ import cloudpickle
 import numpy as np
 import pytest
 
-import basq
 from basq.errors import EvaluationError, InputError
 from basq.evaluation import worker
 from basq.evaluation.call import Call
 from basq.evaluation.store import Store
+from helpers import small
+from helpers.commands import run
+from helpers.small import OPTIONS, PRIOR, Heavy, gauss, infer
 
-cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers elsewhere cannot import the tests
-
-PRIOR = {"a": (-3.0, 3.0), "b": (-3.0, 3.0)}
-OPTIONS = {"seed": 1, "batch_size": 8, "max_evals": 48, "dlogz": 0.0, "progress": False}
-
-
-def gauss(x):
-    return float(-0.5 * np.sum((np.asarray(x) - 0.3) ** 2) / 0.1)
-
-
-def infer(function, **options):
-    return basq.infer(function, PRIOR, **{**OPTIONS, **options})
+for module in (small, sys.modules[__name__]):
+    cloudpickle.register_pickle_by_value(module)  # workers elsewhere cannot import the tests
 
 
 @pytest.fixture(scope="module")
@@ -124,20 +116,6 @@ def engine(request, tmp_path_factory):
     os.environ["BASQ_TEST_DIRECTORY"] = str(tmp_path_factory.mktemp("engine"))
     with ENGINES[request.param]() as pool:
         yield pool
-
-
-class Heavy:
-    """A likelihood that leaves a mark wherever it is unpickled, and fails or hangs in places."""
-
-    def __init__(self, directory):
-        self.directory = str(directory)
-
-    def __setstate__(self, state):
-        self.__dict__ = state
-        Path(self.directory, f"{os.getpid()}-{time.monotonic_ns()}").touch()
-
-    def __call__(self, x):
-        return gauss(x)
 
 
 @pytest.mark.filterwarnings("default")  # what the engines themselves warn of is theirs
@@ -352,8 +330,6 @@ def test_mpi(tmp_path, plain):
         """)
     )
     command = [mpiexec, "-n", "3", sys.executable, "-m", "mpi4py.futures", str(script)]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == 0, done.stderr
-    assert float(done.stdout) == plain.log_evidence
+    assert float(run(command, cwd=tmp_path)[0]) == plain.log_evidence
     with Store(tmp_path / "run.sqlite") as store:
         assert len({row["worker"] for row in store.rows()}) == 2

@@ -10,6 +10,7 @@ import pytest
 
 import basq
 from basq.evaluation.store import Store
+from helpers.small import gauss
 
 SCRIPT = textwrap.dedent("""
     import os, sys, time
@@ -35,10 +36,6 @@ SCRIPT = textwrap.dedent("""
     )
     note("end")
 """)
-
-
-def gauss(x):
-    return float(-0.5 * np.sum((x - 0.3) ** 2) / 0.1)
 
 
 def done(path):

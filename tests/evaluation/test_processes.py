@@ -19,17 +19,8 @@ from basq.evaluation.call import Call
 from basq.evaluation.crew import ALL_FAILED, Crew
 from basq.evaluation.store import Store
 from basq.evaluation.task import Task
-
-PRIOR = {"a": (-3.0, 3.0), "b": (-3.0, 3.0)}
-OPTIONS = {"seed": 1, "batch_size": 8, "max_evals": 48, "dlogz": 0.0, "progress": False}
-
-
-def gauss(x):
-    return float(-0.5 * np.sum((np.asarray(x) - 0.3) ** 2) / 0.1)
-
-
-def infer(function, **options):
-    return basq.infer(function, PRIOR, **{**OPTIONS, **options})
+from helpers.commands import run
+from helpers.small import Heavy, gauss, infer
 
 
 @pytest.fixture(scope="module")
@@ -94,23 +85,9 @@ def test_functions_of_a_script_work_without_a_guard(tmp_path):
         print(result.n_evals)
         """)
     )
-    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=120, check=True)
-    assert done.stdout.split() == ["script", "32"]
-    assert done.stderr == ""
-
-
-class Heavy:
-    """A likelihood that leaves a mark wherever it is unpickled."""
-
-    def __init__(self, directory):
-        self.directory = directory
-
-    def __setstate__(self, state):
-        self.__dict__ = state
-        (self.directory / f"{os.getpid()}-{time.monotonic_ns()}").touch()
-
-    def __call__(self, x):
-        return gauss(x)
+    out, err = run([sys.executable, script])
+    assert out.split() == ["script", "32"]
+    assert err == ""
 
 
 def test_the_function_travels_to_each_worker_once(tmp_path):

@@ -20,13 +20,10 @@ from basq.errors import InputError, StoreError, StoreInUseError
 from basq.evaluation import store as store_module
 from basq.evaluation.call import Outcome
 from basq.evaluation.store import FORMAT, Calls, Store
+from helpers.small import gauss
 
 PRIOR = {"a": (-3.0, 3.0), "b": stats.norm(0.0, 1.0)}
 OPTIONS = {"seed": 1, "batch_size": 8, "max_evals": 56, "dlogz": 0.0}
-
-
-def gauss(x):
-    return float(-0.5 * np.sum((np.asarray(x) - 0.3) ** 2) / 0.1)
 
 
 def other_gauss(x):

@@ -9,6 +9,7 @@ import pytest
 from basq.gp.fit import Hyperprior, fit, negative_log_posterior, still_right
 from basq.gp.gp import GP
 from basq.gp.kernels.stationary import KernelName, Stationary, make_kernel
+from helpers.kernels import differences
 
 NAMES = get_args(KernelName)
 
@@ -26,14 +27,6 @@ def path(kernel, x, seed, noise=0.0):
     rng = np.random.default_rng(seed)
     k = kernel(x, x) + (noise + 1e-10) * np.eye(len(x))
     return np.linalg.cholesky(k) @ rng.standard_normal(len(x))
-
-
-def differences(function, at, step=1e-3):
-    out = []
-    for e in step * np.eye(len(at)):
-        near, far = function(at + e) - function(at - e), function(at + 2 * e) - function(at - 2 * e)
-        out.append((8.0 * near - far) / (12.0 * step))
-    return np.array(out)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -10,6 +10,7 @@ from sklearn.gaussian_process import kernels as reference
 
 from basq.errors import InputError
 from basq.gp.kernels.stationary import KernelName, Polynomial, Stationary, make_kernel
+from helpers.kernels import differences, half
 
 NAMES = get_args(KernelName)
 STATIONARY = [name for name in NAMES if name != "polynomial"]
@@ -31,16 +32,6 @@ def points(n, d=3, seed=0, centre=0.0):
     return x
 
 
-def half(g):
-    """The upper triangle that stands for half of a symmetric matrix."""
-    return np.triu(g) - 0.5 * np.diag(np.diag(g))
-
-
-@pytest.fixture(params=[20, 32_768], ids=["many blocks", "one block"])
-def block(request, monkeypatch):
-    monkeypatch.setattr("basq.numerics.linalg.BLOCK", request.param)
-
-
 def expected_matrix(name, kernel, a, b):
     scale, v = kernel.lengthscale, kernel.variance
     if name == "polynomial":
@@ -52,18 +43,6 @@ def expected_matrix(name, kernel, a, b):
         return v * reference.RBF(scale)(a, b)
     nu = {"matern12": 0.5, "matern32": 1.5, "matern52": 2.5}[name]
     return v * reference.Matern(scale, nu=nu)(a, b)
-
-
-def differences(function, at, step=1e-3):
-    """Fourth-order finite differences of a function of a vector, one row per entry of the vector."""
-    rows = []
-    for i in range(len(at)):
-        e = np.zeros(len(at))
-        e[i] = step
-        near = function(at + e) - function(at - e)
-        far = function(at + 2.0 * e) - function(at - 2.0 * e)
-        rows.append((8.0 * near - far) / (12.0 * step))
-    return np.array(rows)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -2,22 +2,13 @@ import numpy as np
 import pytest
 
 from basq.gp.kernels.trend import KNOTS, TrendPrior, _bumps, _summed_bumps
+from helpers.kernels import half
 
 
 def random_kernel(rng, d, k):
     axes = rng.normal(size=(k, d))
     axes /= np.linalg.norm(axes, axis=1)[:, None]
     return TrendPrior().start(axes).with_theta(rng.normal(size=d + 5))
-
-
-def half(g):
-    """The upper triangle that stands for half of a symmetric matrix."""
-    return np.triu(g) - 0.5 * np.diag(np.diag(g))
-
-
-@pytest.fixture(params=[20, 32_768], ids=["many blocks", "one block"])
-def block(request, monkeypatch):
-    monkeypatch.setattr("basq.numerics.linalg.BLOCK", request.param)
 
 
 @pytest.mark.parametrize(("d", "k"), [(1, 1), (3, 3), (2, 0)])

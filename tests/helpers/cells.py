@@ -7,14 +7,10 @@ from basq.auto.partition import first_plan
 from basq.auto.seen import Seen
 from basq.auto.settings import Settings
 from basq.numerics.gaussians import GaussianMixture
-from basq.observations import Observations
+from helpers.observations import observe
 
 SETTINGS = Settings()
 MEASURE = GaussianMixture.standard(2)
-
-
-def observe(u, values, noise=0.0):
-    return Observations.empty(u.shape[1]).append(u, u, values, np.zeros(len(u)), noise=noise)
 
 
 def learn(observations, rng, *, measure=None, plans=None, k=0, kinds=(None,)):

@@ -11,34 +11,14 @@ from scipy.special import ndtri
 from basq.gp.fit import fit
 from basq.gp.gp import GP
 from basq.gp.kernels.stationary import Stationary, make_kernel
-from basq.numerics.gaussians import GaussianMixture
 from basq.paper.blocks import Blocks
 from basq.paper.evidence import Evidence, closed_form_evidence, empirical_evidence, has_closed_form
 from basq.paper.models import Bbq, Vanilla, Wsabi, log_difference
 from basq.paper.warps import ShiftedLog, SquareRoot
+from helpers.integrands import MEASURES, design, likelihood
 
-MEASURES = {
-    "line": GaussianMixture(np.ones(1), np.array([[0.4]]), np.array([[[1.3]]])),
-    "line-mixture": GaussianMixture(
-        np.array([0.5, 0.2, 0.3]), np.array([[-1.0], [0.3], [1.5]]), np.array([[[0.6]], [[1.2]], [[0.4]]])
-    ),
-    "plane": GaussianMixture(np.ones(1), np.array([[0.3, -0.5]]), np.array([[[1.2, 0.6], [0.6, 0.8]]])),
-    "plane-mixture": GaussianMixture(
-        np.array([0.5, 0.2, 0.3]),
-        np.array([[-0.8, 0.2], [0.3, -0.7], [1.0, 0.6]]),
-        np.array([[[0.6, 0.2], [0.2, 0.5]], [[1.0, -0.4], [-0.4, 0.7]], [[0.4, 0.0], [0.0, 0.9]]]),
-    ),
-}
 MODELS = ["vanilla", "wsabi-l", "wsabi-m", "bbq"]
 SHIFT = 0.05
-
-
-def likelihood(x):
-    return 0.1 + np.exp(-0.5 * ((x - 0.3) ** 2).sum(axis=1)) * (1.3 + np.sin(2.0 * x[:, 0]))
-
-
-def design(d, n=8, seed=1):
-    return 1.3 * np.random.default_rng(seed).standard_normal((n, d))
 
 
 def rbf(d, variance, stretch=1.0):

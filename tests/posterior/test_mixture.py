@@ -17,18 +17,10 @@ from basq.paper.models import Bbq, Vanilla, Wsabi, log_difference
 from basq.paper.posterior import closed_form_posterior
 from basq.paper.warps import ShiftedLog, SquareRoot
 from basq.posterior.mixture import MIN_ACCEPTANCE, Group, SignedMixture
+from helpers import integrands
+from helpers.integrands import design, likelihood
 
-MEASURES = {
-    "line": GaussianMixture(np.ones(1), np.array([[0.4]]), np.array([[[1.3]]])),
-    "line-mixture": GaussianMixture(
-        np.array([0.5, 0.2, 0.3]), np.array([[-1.0], [0.3], [1.5]]), np.array([[[0.6]], [[1.2]], [[0.4]]])
-    ),
-    "plane": GaussianMixture(np.ones(1), np.array([[0.3, -0.5]]), np.array([[[1.2, 0.6], [0.6, 0.8]]])),
-    "plane-mixture": GaussianMixture(
-        np.array([0.5, 0.2, 0.3]),
-        np.array([[-0.8, 0.2], [0.3, -0.7], [1.0, 0.6]]),
-        np.array([[[0.6, 0.2], [0.2, 0.5]], [[1.0, -0.4], [-0.4, 0.7]], [[0.4, 0.0], [0.0, 0.9]]]),
-    ),
+MEASURES = integrands.MEASURES | {
     "space": GaussianMixture(
         np.array([0.4, 0.6]),
         np.array([[-0.5, 0.2, 0.1], [0.4, -0.3, 0.2]]),
@@ -38,14 +30,6 @@ MEASURES = {
 LINES, PLANES = ["line", "line-mixture"], ["plane", "plane-mixture"]
 MODELS = list(product(["vanilla", "wsabi-l", "wsabi-m", "bbq"], [0.0, 0.6]))
 SHIFT = 0.05
-
-
-def likelihood(x):
-    return 0.1 + np.exp(-0.5 * ((x - 0.3) ** 2).sum(axis=1)) * (1.3 + np.sin(2.0 * x[:, 0]))
-
-
-def design(d, n=8, seed=1):
-    return 1.3 * np.random.default_rng(seed).standard_normal((n, d))
 
 
 def rbf(d, variance=1.4, stretch=1.0):

@@ -4,8 +4,6 @@ import builtins
 import re
 import runpy
 import shutil
-import subprocess
-import sys
 import threading
 from dataclasses import replace
 from importlib import import_module
@@ -24,6 +22,7 @@ import basq
 from basq import problems
 from basq.errors import EvaluationError, InputError
 from basq.problems.cases.lithium_ion import EXPERIMENTS, INPUTS, VOLTAGE, Cell, Experiment, VoltageLikelihood
+from helpers.commands import run_python
 
 # the package's attribute of this name is the function
 MODULE = import_module("basq.problems.cases.lithium_ion")
@@ -267,10 +266,7 @@ def test_basq_does_not_import_pybamm_and_pybamm_asks_nothing(tmp_path):
         "assert pybamm.telemetry._posthog.disabled\n"
     )
     environment = {"HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path), "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", program], env=environment, capture_output=True, text=True, check=False
-    )
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert run_python(program, "-W", "error", env=environment) == ("", "")
     assert not list(tmp_path.rglob("config.yml"))
 
 

@@ -9,6 +9,7 @@ from scipy.special import logsumexp
 
 from basq import problems
 from basq.errors import InputError
+from helpers.problems import check_moments, check_points_and_rows
 
 # Each problem in a small dimension, with the half-width of a square that holds the posterior.
 PLANAR = {
@@ -283,11 +284,7 @@ def test_samples_have_the_moments_of_the_posterior(name):
     assert x.shape == (n, problem.n_dim)
     assert np.isfinite(problem.log_likelihood(x)).all()
     assert np.isfinite(log_prior(name, x)).all()
-    offset = x - problem.posterior_mean
-    products = offset[:, :, None] * offset[:, None, :]
-    for draws, truth in ((offset, 0.0), (products, problem.posterior_cov)):
-        error = draws.std(axis=0) / np.sqrt(n)
-        assert (np.abs(draws.mean(axis=0) - truth) < 5.0 * error).all()
+    check_moments(problem, x)
     assert problem.sample_posterior(0, np.random.default_rng(7)).shape == (0, problem.n_dim)
 
 
@@ -295,19 +292,7 @@ def test_samples_have_the_moments_of_the_posterior(name):
 def test_points_and_rows_agree_and_inputs_stay_untouched(name):
     problem = ALL[name]()
     x = np.random.default_rng(0).uniform(-2, 2, (20, problem.n_dim))
-    before = x.copy()
-    x.flags.writeable = False
-    values = problem.log_likelihood(x)
-    assert values.shape == (20,)
-    assert values.dtype == float
-    assert not np.isnan(values).any()
-    for row, value in zip(x, values, strict=True):
-        single = problem.log_likelihood(row)
-        assert isinstance(single, float)
-        assert single == pytest.approx(value, rel=1e-12)
-    assert problem.log_likelihood(x[0].tolist()) == pytest.approx(values[0], rel=1e-12)
-    assert problem.log_likelihood(x[:0]).shape == (0,)
-    np.testing.assert_array_equal(x, before)
+    check_points_and_rows(problem, x)
 
 
 @pytest.mark.parametrize("name", ALL)

@@ -5,9 +5,7 @@ import importlib.util
 import json
 import math
 import pickle
-import subprocess
 import sys
-import textwrap
 import threading
 from dataclasses import replace
 
@@ -17,11 +15,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from scipy.special import ndtri
 
 import basq
 from basq.errors import InputError
 from basq.results import archive, export
+from helpers.commands import run_python
+from helpers.small import rotate
 
 NAMES = ("decay rate", r"$\alpha_1$")
 PRIOR = {NAMES[0]: stats.lognorm(0.5), NAMES[1]: (-1.0, 3.0)}
@@ -77,11 +76,6 @@ def density():
 @pytest.fixture(scope="module")
 def coupled():
     """A prior transform without inverse, hence without densities."""
-
-    def rotate(cube):
-        z = ndtri(cube)
-        return np.array([0.8 * z[0] - 0.6 * z[1], 0.6 * z[0] + 0.8 * z[1]])
-
     return infer(prior_transform=rotate, n_dim=2)
 
 
@@ -176,14 +170,9 @@ def test_another_process_reads_functions_of_a_script(tmp_path):
         result = basq.Result.load("r.basq")
         print(result.sample(3, seed=0).tolist(), result)
     """
-    out = [
-        subprocess.run(
-            [sys.executable, "-c", textwrap.dedent(code)], cwd=tmp_path, capture_output=True, text=True, check=True
-        ).stdout
-        for code in (write, read)
-    ]
-    assert out[0] == out[1]
-    assert "log Z" in out[0]
+    written, found = (run_python(code, cwd=tmp_path)[0] for code in (write, read))
+    assert written == found
+    assert "log Z" in written
 
 
 def test_a_crash_while_writing_leaves_the_old_file(one, paper, tmp_path, monkeypatch):

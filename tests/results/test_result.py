@@ -14,6 +14,7 @@ from scipy.special import ndtri
 import basq
 from basq.errors import InputError
 from basq.report.tables import Row, with_error
+from helpers.small import rotate
 
 METHOD = basq.Paper(model="wsabi-m", mean="constant", n_candidates=2000, n_nystrom=100)
 MIXTURE = basq.problems.mixture(2)
@@ -34,12 +35,6 @@ def gauss(x):
 def fall(cube):
     """A separable transform whose first coordinate runs backwards."""
     return np.array([np.exp(-0.5 * ndtri(cube[0])), -1.0 + 4.0 * cube[1]])
-
-
-def rotate(cube):
-    """A coupled transform: a rotated standard normal."""
-    z = ndtri(cube)
-    return np.array([0.8 * z[0] - 0.6 * z[1], 0.6 * z[0] + 0.8 * z[1]])
 
 
 @pytest.fixture(scope="module")

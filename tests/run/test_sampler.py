@@ -9,14 +9,10 @@ from scipy import stats
 import basq
 from basq import Sampler
 from basq.errors import EvaluationError, InputError
+from helpers.small import PRIOR, gauss
 
-PRIOR = {"a": (-3.0, 3.0), "b": (-3.0, 3.0)}
 OPTIONS = {"seed": 1, "batch_size": 8, "max_evals": 64, "dlogz": 0.0}
 METHOD = basq.Paper(model="wsabi-l", mean="constant", n_candidates=500, n_nystrom=50)
-
-
-def gauss(x):
-    return float(-0.5 * np.sum((np.asarray(x) - 0.3) ** 2) / 0.1)
 
 
 def answered(sampler, n=None):

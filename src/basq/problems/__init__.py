@@ -10,12 +10,13 @@ Adachi, Hayakawa, Jørgensen, Oberhauser, Osborne, "Fast Bayesian Inference with
 Kernel Recombination", NeurIPS 2022, arXiv:2206.04734.
 """
 
-from basq.problems.awkward import banana_and_gauss, edge, eggbox, funnel, ring, shell, skew, wall
 from basq.problems.base import Problem
+from basq.problems.boundaries import edge, skew, wall
 from basq.problems.cases.base import Case
-from basq.problems.cases.iron_chromium import phase_field
 from basq.problems.cases.lithium_ion import lithium_ion
+from basq.problems.cases.phase_field import phase_field
 from basq.problems.cases.recursive_gp import battery_health
+from basq.problems.curved import banana_and_gauss, eggbox, funnel, ring, shell
 from basq.problems.heavy import heavy
 from basq.problems.paper import ackley, branin_hoo, mixture, oscillatory
 from basq.problems.sharp import bimodal, boxed, cigar, gauss, lumpy, narrow_modes, rosen, student

@@ -101,7 +101,7 @@ def page(result: "Result", *, title: str | None = None, truths: Truths = None, t
         _section("Settings", _settings(result)),
         _section("Use these results", _use(result)),
     ]
-    style = files("basq").joinpath("report.css").read_text(encoding="utf-8")
+    style = files("basq.report").joinpath("page.css").read_text(encoding="utf-8")
     made = f"Made by basq {__version__} on {_date(datetime.now(UTC).timestamp())}"
     return (
         f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'

@@ -10,16 +10,14 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from basq.errors import InputError, counted
-from basq.method import Audit, Density, LogSurrogate, Posterior
+from basq.errors import InputError
+from basq.method import Audit, LogSurrogate, Posterior
 from basq.observations import Failure, Observations
-from basq.posterior.densities import ParameterDensity, coordinate_moments
-from basq.posterior.edges import up_to_edges
-from basq.posterior.pairs import PairDensity
-from basq.posterior.sampled import KernelDensity, SampledPosterior, smooth_1d
+from basq.posterior.densities import ParameterDensity
+from basq.posterior.parameters import N_SUMMARY, ParameterPosterior
 from basq.prior import Prior
-from basq.report.tables import QUANTILES, UNSURE, Row, Summary, card, shown, with_error
-from basq.results import archive, export
+from basq.report.tables import QUANTILES, Row, Summary
+from basq.results import archive, export, words
 from basq.results.export import Draws
 from basq.results.record import Record
 from basq.types import FloatArray
@@ -32,9 +30,6 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 __all__ = ["Failure", "ParameterDensity", "Result"]
-
-N_SUMMARY = 4000
-"""Samples behind correlations and behind marginals without closed form."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,104 +128,38 @@ class Result:
     def names(self) -> tuple[str, ...]:
         return self.prior.names
 
-    @property
-    def _standard(self) -> Posterior:
-        """The posterior in standard space, or an error that says why there is none."""
+    @cached_property
+    def _posterior(self) -> ParameterPosterior:
+        """The posterior in the user's parameters, or an error that says why there is none."""
         if self.standard_posterior is None:
             raise InputError(f"This result has no posterior. {self.message}")
-        return self.standard_posterior
-
-    @cached_property
-    def _posterior(self) -> Posterior:
-        """In the user's parameters for an affine prior, in standard space otherwise."""
-        return self._standard if self.prior.affine is None else self._standard.affine(*self.prior.affine)
-
-    @property
-    def _map(self) -> Prior | None:
-        return None if self.prior.affine is not None else self.prior
+        return ParameterPosterior(self.prior, self.standard_posterior)
 
     def log_pdf(self, x: ArrayLike) -> FloatArray:
         """Log posterior density at the rows of x (k, d): (k,)."""
-        points = np.atleast_2d(np.asarray(x, dtype=float))
-        if self._map is not None and not self.prior.is_separable:
-            u = self.prior.to_standard(points)  # says why a coupled transform has no density
-            return self._standard.log_pdf(u) - self.prior.log_jacobian(u)
-        full = ParameterDensity(self.names, self._posterior, self._map, tuple(range(self.prior.n_dim)))
-        return full.log_pdf(points)
+        return self._posterior.log_pdf(x)
 
     def sample(self, n: int, seed: Any = None) -> FloatArray:
         """Draw n equal-weight posterior samples: (n, d)."""
-        if n < 1 or n != int(n):
-            raise InputError(f"sample({n!r}): give a positive whole number.")
-        return self.prior.from_standard(self._standard.sample(int(n), np.random.default_rng(seed)))
+        return self._posterior.sample(n, seed)
 
     def marginal(self, names: str | Iterable[str]) -> ParameterDensity:
         """Posterior density of one or several parameters, by name."""
-        dims = self.prior.index(names)
-        if not dims or len(set(dims)) < len(dims):
-            raise InputError(f"marginal({names!r}): give one or several different names out of {self.names}.")
-        chosen = tuple(self.names[i] for i in dims)
-        smoothed = self._smoothed(dims)
-        if smoothed is not None:
-            return ParameterDensity(chosen, smoothed, None, tuple(dims))
-        return ParameterDensity(chosen, self._posterior.marginal(dims), self._map, tuple(dims))
-
-    def _smoothed(self, dims: list[int]) -> Density | None:
-        """A marginal that is better smoothed in the user's parameters than in standard space, else None."""
-        coupled, standard = self._map is not None and not self.prior.is_separable, self._standard
-        if coupled and len(dims) != 2:
-            points = self._samples[:, dims]
-            return smooth_1d(points[:, 0]) if len(dims) == 1 else KernelDensity(points)
-        if not coupled and not isinstance(standard, SampledPosterior):
-            return None  # a closed form
-        if len(dims) == 2 and (coupled or self.prior.n_dim > 2):
-            return PairDensity(self._samples[:, dims], self.prior.bounds[dims])
-        if len(dims) == 1 and isinstance(standard, SampledPosterior) and self._map is not None:
-            return up_to_edges(self.prior, dims[0], standard)
-        return None
+        return self._posterior.marginal(names)
 
     def conditional(self, values: Mapping[str, float]) -> ParameterDensity:
         """Posterior density of the other parameters when some are held at values."""
-        dims = self.prior.index(list(values))
-        if not 0 < len(dims) < self.prior.n_dim:
-            raise InputError(f"conditional() must hold some but not all of {self.names}, got {tuple(values)}.")
-        if self._map is not None and not self.prior.is_separable:
-            raise InputError("A prior transform that couples its parameters has no conditional densities.")
-        at = np.array([float(values[self.names[i]]) for i in dims])
-        if self._map is not None:
-            at = np.array(
-                [self.prior.coordinate_to_standard(i, np.array([t]))[0] for i, t in zip(dims, at, strict=True)]
-            )
-        free = tuple(i for i in range(self.prior.n_dim) if i not in dims)
-        density = self._posterior.conditional(dims, at)
-        return ParameterDensity(tuple(self.names[i] for i in free), density, self._map, free)
+        return self._posterior.conditional(values)
 
-    @cached_property
-    def _samples(self) -> FloatArray:
-        """Posterior samples behind numerical summaries; a fixed stream, so that a result is one answer."""
-        return self.sample(N_SUMMARY, seed=0)
-
-    @cached_property
+    @property
     def mean(self) -> FloatArray:
         """Posterior mean of the parameters (d,)."""
-        return self._moments[0]
+        return self._posterior.moments[0]
 
-    @cached_property
+    @property
     def cov(self) -> FloatArray:
         """Posterior covariance of the parameters (d, d)."""
-        return self._moments[1]
-
-    @cached_property
-    def _moments(self) -> tuple[FloatArray, FloatArray]:
-        """Exact for affine priors; else by quadrature of each marginal, with correlations from samples."""
-        if self._map is None:
-            return self._posterior.moments()
-        if not self.prior.is_separable:
-            return self._samples.mean(axis=0), np.atleast_2d(np.cov(self._samples.T))
-        each = [coordinate_moments(self.prior, i, self._standard.marginal([i])) for i in range(self.prior.n_dim)]
-        means, sds = np.array([m or (c.mean(), c.std()) for m, c in zip(each, self._samples.T, strict=True)]).T
-        correlation = np.atleast_2d(np.corrcoef(self._samples.T))
-        return means, correlation * np.outer(sds, sds)
+        return self._posterior.moments[1]
 
     def summary(self) -> Summary:
         """The posterior in a table: mean, standard deviation and quantiles of every parameter.
@@ -248,25 +177,6 @@ class Result:
         )
 
     @property
-    def _headline(self) -> str:
-        return f"log Z = {with_error(self.log_evidence, self.log_evidence_std)}"
-
-    @property
-    def _effort(self) -> str:
-        return f"{counted(self.n_evals, 'call')} in {counted(self.n_batches, 'batch', 'batches')}"
-
-    @property
-    def _lines(self) -> list[str]:
-        """What has to be known before the posterior is looked at."""
-        lines = [self.message]
-        if self.failures:
-            more = counted(self.n_failed, "more call", "more calls")
-            lines.append(f"{more} failed (result.failures), the last: {self.failures[-1].error}")
-        if self.noise is not None:
-            lines.append(f"Noise of the values: sd {shown([self.noise], self.noise)[0]} (estimated)")
-        return lines
-
-    @property
     def too_few(self) -> str | None:
         """Why there is no posterior to show yet: fewer calls than a first model needs; None if there are enough."""
         least = self.settings.get("initial_size", 0)
@@ -274,29 +184,19 @@ class Result:
             return None
         return f"too few calls for a posterior ({self.n_evals} of {least})"
 
-    @property
-    def _unsure(self) -> list[str]:
-        return [] if self.converged or self.sound or self.standard_posterior is None else [UNSURE]
-
     def __repr__(self) -> str:
-        verdict = "converged" if self.converged else "not converged"
-        return f"<basq.Result: {self._headline}, {verdict}, {self._effort}, parameters {', '.join(self.names)}>"
+        return words.one_line(self)
 
     def __str__(self) -> str:
-        lines = [f"{self._headline}   ({self._effort})", *self._lines]
-        table = [*self._unsure, str(self.summary())] if self.too_few is None else [self.too_few]
-        return "\n".join([*lines, "", *table])
+        return words.page(self)
 
     def _repr_html_(self) -> str:
-        if self.too_few is not None:
-            return card(self._headline, self._effort, self.converged, [*self._lines, self.too_few])
-        lines = [*self._lines, *self._unsure]
-        return card(self._headline, self._effort, self.converged, lines) + self.summary()._repr_html_()
+        return words.html(self)
 
     def save(self, path: str | Path) -> None:
         """Write everything into one file, which `Result.load` reads; it appears only when it is complete."""
         if self.standard_posterior is not None:
-            _ = self._samples  # drawn once, here: whoever loads the file has the same ones at once
+            _ = self._posterior.samples  # drawn once, here: whoever loads the file has the same ones at once
         archive.write(Path(path), self)
 
     @classmethod
@@ -379,7 +279,7 @@ class Result:
         return export.to_anesthetic(self._draws(n, seed), self._attributes)
 
     def _draws(self, n: int | None, seed: Any) -> Draws:
-        return Draws.of(self.prior, self._standard, self.log_evidence, n, np.random.default_rng(seed))
+        return Draws.of(self.prior, self._posterior.standard, self.log_evidence, n, np.random.default_rng(seed))
 
     @property
     def _attributes(self) -> dict[str, Any]:

@@ -1,0 +1,126 @@
+"""The posterior in the user's parameters: densities, samples, moments."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from basq.errors import InputError
+from basq.method import Density, Posterior
+from basq.posterior.densities import ParameterDensity, coordinate_moments
+from basq.posterior.edges import up_to_edges
+from basq.posterior.pairs import PairDensity
+from basq.posterior.sampled import KernelDensity, SampledPosterior, smooth_1d
+from basq.prior import Prior
+from basq.types import FloatArray
+
+N_SUMMARY = 4000
+"""Samples behind correlations and behind marginals without closed form."""
+
+
+@dataclass(frozen=True, eq=False)
+class ParameterPosterior:
+    """A posterior over all of the user's parameters.
+
+    Attributes
+    ----------
+    prior : Prior
+        Maps standard space to parameters.
+    standard : Posterior
+        In standard space.
+    """
+
+    prior: Prior
+    standard: Posterior
+
+    @cached_property
+    def _own(self) -> Posterior:
+        """In the user's parameters for an affine prior, in standard space otherwise."""
+        return self.standard if self.prior.affine is None else self.standard.affine(*self.prior.affine)
+
+    @property
+    def _map(self) -> Prior | None:
+        """From the space of `_own` to the user's parameters; None where they are the same."""
+        return None if self.prior.affine is not None else self.prior
+
+    @property
+    def _is_coupled(self) -> bool:
+        return self._map is not None and not self.prior.is_separable
+
+    def log_pdf(self, x: ArrayLike) -> FloatArray:
+        """Log-density at the rows of x (k, d): (k,)."""
+        points = np.atleast_2d(np.asarray(x, dtype=float))
+        if self._is_coupled:
+            u = self.prior.to_standard(points)  # says why a coupled transform has no density
+            return self.standard.log_pdf(u) - self.prior.log_jacobian(u)
+        full = ParameterDensity(self.prior.names, self._own, self._map, tuple(range(self.prior.n_dim)))
+        return full.log_pdf(points)
+
+    def sample(self, n: int, seed: Any = None) -> FloatArray:
+        """Draw n equal-weight samples: (n, d)."""
+        if n < 1 or n != int(n):
+            raise InputError(f"sample({n!r}): give a positive whole number.")
+        return self.prior.from_standard(self.standard.sample(int(n), np.random.default_rng(seed)))
+
+    @cached_property
+    def samples(self) -> FloatArray:
+        """Those behind numerical summaries, (n, d); a fixed stream, so that a posterior is one answer."""
+        return self.sample(N_SUMMARY, seed=0)
+
+    def marginal(self, names: str | Iterable[str]) -> ParameterDensity:
+        """Density of one or several parameters, by name."""
+        dims = self.prior.index(names)
+        if not dims or len(set(dims)) < len(dims):
+            raise InputError(f"marginal({names!r}): give one or several different names out of {self.prior.names}.")
+        chosen = tuple(self.prior.names[i] for i in dims)
+        smoothed = self._smoothed(dims)
+        if smoothed is not None:
+            return ParameterDensity(chosen, smoothed, None, tuple(dims))
+        return ParameterDensity(chosen, self._own.marginal(dims), self._map, tuple(dims))
+
+    def _smoothed(self, dims: list[int]) -> Density | None:
+        """A marginal that is better smoothed in the user's parameters than in standard space, else None."""
+        coupled, standard = self._is_coupled, self.standard
+        if coupled and len(dims) != 2:
+            points = self.samples[:, dims]
+            return smooth_1d(points[:, 0]) if len(dims) == 1 else KernelDensity(points)
+        if not coupled and not isinstance(standard, SampledPosterior):
+            return None  # a closed form
+        if len(dims) == 2 and (coupled or self.prior.n_dim > 2):
+            return PairDensity(self.samples[:, dims], self.prior.bounds[dims])
+        if len(dims) == 1 and isinstance(standard, SampledPosterior) and self._map is not None:
+            return up_to_edges(self.prior, dims[0], standard)
+        return None
+
+    def conditional(self, values: Mapping[str, float]) -> ParameterDensity:
+        """Density of the other parameters when some are held at values."""
+        names, dims = self.prior.names, self.prior.index(list(values))
+        if not 0 < len(dims) < self.prior.n_dim:
+            raise InputError(f"conditional() must hold some but not all of {names}, got {tuple(values)}.")
+        if self._is_coupled:
+            raise InputError("A prior transform that couples its parameters has no conditional densities.")
+        at = np.array([float(values[names[i]]) for i in dims])
+        if self._map is not None:
+            at = np.array(
+                [self.prior.coordinate_to_standard(i, np.array([t]))[0] for i, t in zip(dims, at, strict=True)]
+            )
+        free = tuple(i for i in range(self.prior.n_dim) if i not in dims)
+        return ParameterDensity(tuple(names[i] for i in free), self._own.conditional(dims, at), self._map, free)
+
+    @cached_property
+    def moments(self) -> tuple[FloatArray, FloatArray]:
+        """Mean (d,) and covariance (d, d).
+
+        Exact for affine priors; else by quadrature of each marginal, with correlations from samples.
+        """
+        if self._map is None:
+            return self._own.moments()
+        if self._is_coupled:
+            return self.samples.mean(axis=0), np.atleast_2d(np.cov(self.samples.T))
+        each = [coordinate_moments(self.prior, i, self.standard.marginal([i])) for i in range(self.prior.n_dim)]
+        means, sds = np.array([m or (c.mean(), c.std()) for m, c in zip(each, self.samples.T, strict=True)]).T
+        correlation = np.atleast_2d(np.corrcoef(self.samples.T))
+        return means, correlation * np.outer(sds, sds)
