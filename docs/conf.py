@@ -1,5 +1,12 @@
 """Sphinx settings; `make docs` builds with warnings as errors, and neither building nor reading needs a network."""
 
+import re
+
+from docutils import nodes
+from docutils.utils.math import MathError
+from docutils.utils.math.latex2mathml import tex2mathml
+from sphinx.util import logging
+
 from basq.version import __version__
 
 project = "basq"
@@ -12,6 +19,8 @@ exclude_patterns = ["_build"]
 
 nitpicky = True
 myst_heading_anchors = 3
+myst_enable_extensions = ["dollarmath"]
+html_math_renderer = "mathml"
 
 default_role = "code"  # single backticks in docstrings
 autodoc_member_order = "bysource"
@@ -32,6 +41,29 @@ def escape_bars(app, what, name, obj, options, lines):
     lines[:] = [line if "``" in line or ">>>" in line else line.replace("|", r"\|") for line in lines]
 
 
+def mathml(tex, as_block):
+    """Formula in the browser's own mathematics: no script, no picture, no network."""
+    if re.search(r"frac\s*\d", tex):
+        raise MathError("docutils takes the first two digits for a numerator: write \\frac{1}{2}, not \\frac12")
+    out = re.sub(r">\s+<", "><", tex2mathml(tex, as_block=as_block)).replace(">'<", ">′<")
+    out = out.replace("<mo accent", '<mo stretchy="false" accent')
+    # a browser leaves no space between the name of a function and what it is taken of, unless that has brackets
+    return re.sub(r"(?<=<mo>&ApplyFunction;</mo>)(?=<m(?!o>|o |row><mo))", '<mspace width="0.1667em"></mspace>', out)
+
+
+def visit_math(translator, node):
+    """Write a formula, in a line or on its own."""
+    as_block = isinstance(node, nodes.math_block)
+    try:
+        formula = mathml(node.astext(), as_block)
+    except MathError as error:
+        logging.getLogger(__name__).warning("%s in %s", error, node.astext(), location=node)
+        formula = translator.encode(node.astext())
+    translator.body.append(f'<div class="formula">{formula}</div>' if as_block else formula)
+    raise nodes.SkipNode
+
+
 def setup(app):
     """Called by Sphinx."""
     app.connect("autodoc-process-docstring", escape_bars)
+    app.add_html_math_renderer("mathml", (visit_math, None), (visit_math, None))

@@ -121,3 +121,22 @@ def test_a_promise_above_everything_seen_is_an_error():
     truth = 3.0 * np.log(0.05) - 0.5 * 3.0 * 0.25 / 1.0025 - 1.5 * np.log(1.0025)
     assert found.log_mean < truth - 10.0
     assert found.tamed > 0.3 * (truth - found.log_mean)
+
+
+def test_surrogate_variance_against_sample_paths():
+    """Few points of a bumpy likelihood: log Z of the paths that the process may take varies as much as it says."""
+    rng = np.random.default_rng(0)
+    u = rng.standard_normal((40, 3))
+    values = -2.0 * ((u - 0.3) ** 2).sum(axis=1) + np.sin(3.0 * u[:, 0] * u[:, 1]) + np.cos(2.0 * u[:, 1] * u[:, 2])
+    seen = Observations.empty(3).append(u, u, values, np.zeros(40))
+    unsure = LogModel.fit(seen, PRIOR.log_pdf(u), Chart.first(u, values, SETTINGS.chart), None, SETTINGS)
+    points = temper(unsure, PRIOR, 1000, rng, SETTINGS.samples).u
+    found = estimate(unsure, PRIOR, points, rng, draws(2000))
+    w = np.exp(found.log_weights)
+    p = unsure.integrand(found.u[rng.choice(len(w), 600, p=w)]).prediction
+    eigenvalues, vectors = np.linalg.eigh(unsure.cov(p, p))
+    paths = rng.standard_normal((4000, 600)) @ (vectors * np.sqrt(np.maximum(eigenvalues, 0.0))).T
+    # draws of the expected likelihood: relative to it, log Z of a path is the log of a plain mean
+    log_z = np.log(np.exp(paths - 0.5 * p.var / unsure.scale.factor**2).mean(axis=1))
+    assert 1e-3 < found.surrogate_var < 0.1  # something is uncertain, and not so much that first order fails
+    assert found.surrogate_var == pytest.approx(log_z.var(), rel=0.3)

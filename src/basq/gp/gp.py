@@ -1,4 +1,4 @@
-"""Gaussian-process regression with a constant mean and a noise variance per point."""
+"""Gaussian-process regression with a constant mean and a noise variance per point: eq. (2) of the paper, with both."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace

@@ -1,4 +1,7 @@
-"""Signed Gaussian mixtures: the closed-form posterior, its marginals, conditionals, moments and samples."""
+"""Signed Gaussian mixtures: the closed-form posterior, its marginals, conditionals, moments and samples.
+
+Eqs. (73) to (77) of the paper (Adachi et al. 2022), corrected: docs/maths.md, section 5.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -94,10 +97,14 @@ class Group:
         return total, rows @ l_ + columns @ r, second + total * self.cov
 
     def marginal(self, dims: IntArray) -> "Group":
+        """Law of some coordinates: their parts of all means and of the covariance, eq. (74)."""
         return Group(self.sign, self.log_weight, self.left[:, dims], self.right[:, dims], self.cov[np.ix_(dims, dims)])
 
     def conditional(self, free: IntArray, fixed: IntArray, value: FloatArray) -> "Group":
-        """Condition every component, reweighted by its own density at the value."""
+        """Condition every component, reweighted by its own density at the value.
+
+        Eqs. (75) to (77), which leave the weights as they are.
+        """
         c_ff = self.cov[np.ix_(fixed, fixed)]
         gain = np.linalg.solve(c_ff, self.cov[np.ix_(fixed, free)])  # (fixed, free)
         left, right = self.left[:, fixed], self.right[:, fixed]

@@ -77,7 +77,7 @@ class Density:
 
 @dataclass(frozen=True)
 class DensityMap:
-    """Whitened user space with a Gaussian-mixture measure g.
+    """Whitened user space with a Gaussian-mixture measure g: ∫ ℓπ = ∫ (ℓπ/g) g, eqs. (91) and (92) of the paper.
 
     Attributes
     ----------

@@ -92,7 +92,7 @@ class SeparableMap:
 
 @dataclass(frozen=True)
 class AffineMap:
-    """x = offset + factor u, with a lower-triangular factor.
+    """x = offset + factor u, with a lower-triangular factor: eq. (44) of the paper, with its mean corrected.
 
     Attributes
     ----------

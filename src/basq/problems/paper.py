@@ -64,6 +64,7 @@ def mixture(n_dim: int = 10, seed: int = 0) -> Problem:
 
     Notes
     -----
+    Eqs. (145) to (150), of which (146) lacks uₖ / Σu:
     ℓ(x) = Σₖ wₖ N(x; μₖ, vₖI) with wₖ = (uₖ / Σu) / N(μₖ; 0, (vₖ + 2)I). The posterior is the mixture with
     weights uₖ / Σu, means 2μₖ / (vₖ + 2) and covariances 2vₖ / (vₖ + 2) I.
     """
@@ -98,7 +99,7 @@ def branin_hoo() -> Problem:
 
     Notes
     -----
-    ℓ(x) = Πᵢ [sin xᵢ + ½ cos 3xᵢ]² / [(xᵢ/2)² + 0.3], in two dimensions.
+    Eq. (151): ℓ(x) = Πᵢ [sin xᵢ + ½ cos 3xᵢ]² / [(xᵢ/2)² + 0.3], in two dimensions.
     """
     return Problem(
         name="branin-hoo",
@@ -129,7 +130,7 @@ def ackley() -> Problem:
 
     Notes
     -----
-    ℓ(x) = −20 exp(−0.2 √(½ Σ xᵢ²)) + exp(½ Σ cos 2πxᵢ) + 20, in two dimensions, and
+    Eq. (155): ℓ(x) = −20 exp(−0.2 √(½ Σ xᵢ²)) + exp(½ Σ cos 2πxᵢ) + 20, in two dimensions, and
     Z = 4 e^0.02 √(π/2) erfc(0.2/√2) + I₀(½)² up to 1e-17.
     """
     return Problem(
@@ -160,7 +161,7 @@ def oscillatory() -> Problem:
 
     Notes
     -----
-    ℓ(x) = cos(2π + 5 Σ xᵢ) + 1, in two dimensions; the phase 2π has no effect.
+    Eq. (158): ℓ(x) = cos(2π + 5 Σ xᵢ) + 1, in two dimensions; the phase 2π has no effect.
     """
     return Problem(
         name="oscillatory",

@@ -1,4 +1,7 @@
-"""Test functions: the leading directions of the surrogate's covariance at the candidates."""
+"""Test functions: the leading directions of the surrogate's covariance at the candidates.
+
+Numbers of equations here and elsewhere are those of the paper (Adachi et al. 2022), as docs/maths.md counts them.
+"""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -30,7 +33,10 @@ class Features:
 
     @cached_property
     def residual(self) -> FloatArray:
-        """What is left of the kernel's diagonal, (N,), never negative; costs more than all else, so only if asked."""
+        """What is left of the kernel's diagonal, (N,), never negative; costs more than all else, so only if asked.
+
+        K₁(x, x) of Theorem 1, eq. (12).
+        """
         explained = np.einsum("ij,ij->i", self.values, self.values)
         return np.maximum(self.target.var(self.prediction) - explained, 0.0)
 
@@ -61,7 +67,7 @@ def nystrom_features(
     randomised: bool = True,
     weights: FloatArray | None = None,
 ) -> Features:
-    """Eigenfunctions of the target's kernel, by the Nyström method.
+    """Eigenfunctions of the target's kernel, by the Nyström method: φᵢ of eq. (7), over √λᵢ.
 
     Parameters
     ----------

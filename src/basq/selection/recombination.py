@@ -75,7 +75,8 @@ def recombine(
         The most points wanted. Only the first ``n_points - 1`` features are used; default ``m + 1``.
     objective : (N,) array, optional
         Asks for a *proper* recombination: ``new_weights @ objective[index] <= weights @ objective``, up to
-        rounding. The square root of the diagonal that the features leave unexplained is the usual one.
+        rounding. The square root of the diagonal that the features leave unexplained is the usual one, and what
+        Theorem 1, eq. (12), asks for.
     method : {"tree", "lp"}
         Divide and conquer in O(N m + m³ log(N / m)), or a linear programme that minimises the objective.
         When the linear programme fails, the tree takes over with a `NumericsWarning`.
@@ -98,7 +99,7 @@ def recombine(
     References
     ----------
     Tchernychova 2015, "Carathéodory cubature measures"; Hayakawa, Oberhauser and Lyons 2022, "Positively
-    weighted kernel quadrature via subsampling"; Adachi et al. 2022, section 3.
+    weighted kernel quadrature via subsampling"; Adachi et al. 2022, Algorithm 1, lines 7 to 10.
 
     Examples
     --------
