@@ -63,7 +63,7 @@ def test_a_narrow_gaussian_looks_the_same_in_both_kinds_of_coordinates():
 
 
 @pytest.mark.parametrize("sd", [0.0, 1e-13])
-def test_samples_that_have_collapsed_have_a_reference_of_some_width(sd):
+def test_samples_that_have_collapsed_have_a_chart_of_some_width(sd):
     found = Chart.of(0.7 + sd * RNG.standard_normal((10, 3)))
     np.testing.assert_allclose(found.root @ found.root.T, NARROWEST**2 * np.eye(3), rtol=1e-6, atol=1e-18)
 

@@ -9,7 +9,7 @@ from scipy import stats
 from basq.auto.chart import Chart
 from basq.auto.importance import estimate
 from basq.auto.log_model import LogModel
-from basq.auto.settings import Evidence, Settings
+from basq.auto.settings import Integration, Settings
 from basq.auto.smc import temper
 from basq.numerics.gaussians import GaussianMixture
 from basq.observations import Observations
@@ -20,7 +20,7 @@ PRIOR = GaussianMixture.standard(3)
 
 def draws(n, most=0):
     """So many draws at first, and so many more."""
-    return replace(Evidence(), draws_per_dim=n, least_dims=1, most_draws=most)
+    return replace(Integration(), draws_per_dim=n, least_dims=1, most_draws=most)
 
 
 @pytest.fixture(scope="module")

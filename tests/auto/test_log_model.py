@@ -6,7 +6,7 @@ from scipy.stats import norm
 from basq.auto.chart import Chart
 from basq.auto.importance import StudentMixture, estimate
 from basq.auto.log_model import LogModel, Scale
-from basq.auto.settings import Evidence, Settings
+from basq.auto.settings import Integration, Settings
 from basq.auto.smc import next_temperature, systematic, temper
 from basq.numerics.gaussians import GaussianMixture
 from helpers.observations import observe
@@ -28,7 +28,7 @@ def gaussian(u):
     return -0.5 * ((u - 0.5) ** 2).sum(axis=1) / 0.3**2 - 1e5
 
 
-def test_reference_whitens():
+def test_a_chart_whitens():
     rng = np.random.default_rng(0)
     points = rng.normal(size=(500, 3)) @ np.diag([1.0, 1e-3, 10.0]) + [1.0, 2.0, 3.0]
     z = Chart.of(points).whiten(points)
@@ -36,7 +36,7 @@ def test_reference_whitens():
     np.testing.assert_allclose(np.cov(z.T), np.eye(3), atol=1e-4)
 
 
-def test_reference_of_one_point_is_finite():
+def test_a_chart_of_one_point_is_finite():
     reference = Chart.of(np.ones((1, 2)))
     assert np.isfinite(reference.whiten(np.zeros((1, 2)))).all()
 
@@ -93,7 +93,7 @@ def test_evidence_of_a_sharp_gaussian():
     model, measure = fit_to(gaussian, 0.5 + 0.6 * rng.normal(size=(40, 3)))
     population = temper(model, measure, 1000, rng, SETTINGS.samples)
     assert population.beta == 1.0
-    found = estimate(model, measure, population.u, rng, Evidence())
+    found = estimate(model, measure, population.u, rng, Integration())
     s2 = 0.3**2
     truth = -1e5 + 1.5 * np.log(s2 / (1 + s2)) - 1.5 * 0.25 / (1 + s2)
     assert found.log_mean == pytest.approx(truth, abs=4 * found.monte_carlo + 0.02)
@@ -127,7 +127,7 @@ def test_systematic_resampling_is_even():
 
 def test_student_mixture_is_a_density():
     rng = np.random.default_rng(7)
-    mixture = StudentMixture.of(rng.normal(size=(2000, 1)) * 0.3 + 1.0, rng, Evidence())
+    mixture = StudentMixture.of(rng.normal(size=(2000, 1)) * 0.3 + 1.0, rng, Integration())
     t = np.linspace(-200.0, 200.0, 400_001)
     assert np.trapezoid(np.exp(mixture.log_pdf(t[:, None])), t) == pytest.approx(1.0, abs=1e-3)
     draws = mixture.sample(20_000, rng)

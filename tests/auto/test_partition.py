@@ -29,8 +29,8 @@ def at(cell, x, spread=0.3, **changes):
     return replace(cell, gate=gate, population=replace(cell.population, u=u, beta=1.0), halves=(), **changes)
 
 
-def plans(cells, *, seed=None, rescue=False, **settings):
-    return plan_cells(cells, SEEN, seed, SETTINGS.changed(settings), rescue=rescue)
+def plans(cells, *, foothold=None, rescue=False, **settings):
+    return plan_cells(cells, SEEN, foothold, SETTINGS.changed(settings), rescue=rescue)
 
 
 def centres(found):
@@ -71,7 +71,7 @@ def test_a_cell_splits_where_its_samples_do(cell):
 
 
 def test_a_point_behind_a_valley_starts_a_cell(cell):
-    found = plans([at(cell, -1.5)], seed=np.array([2.0, 0.0]))
+    found = plans([at(cell, -1.5)], foothold=np.array([2.0, 0.0]))
     assert centres(found) == [-1.5, 2.0]
     np.testing.assert_array_equal(found[1].gate.root, found[0].gate.root)
     assert found[1].population is None

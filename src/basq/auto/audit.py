@@ -62,13 +62,13 @@ def audit(
         return Audit(n_before, 0, float("nan"), float("nan"), float("nan"), surprise, (), *rules)
     largest = np.sqrt(settings.largest_z2)
     z = np.clip(residual / np.sqrt(sd**2 + noise**2 + settings.floor**2), -largest, largest)[inside]
-    tamed = np.clip(residual[inside], -settings.largest, settings.largest)
+    capped = np.clip(residual[inside], -settings.largest, settings.largest)
     return Audit(
         n_before,
         int(inside.sum()),
         float(np.mean(z**2)),
-        float(np.sqrt(max(float(np.mean(tamed**2 - noise[inside] ** 2)), 0.0))),
-        float(np.log(np.mean(np.exp(tamed - 0.5 * noise[inside] ** 2)))),
+        float(np.sqrt(max(float(np.mean(capped**2 - noise[inside] ** 2)), 0.0))),
+        float(np.log(np.mean(np.exp(capped - 0.5 * noise[inside] ** 2)))),
         surprise,
         tuple(z.tolist()),
         *rules,

@@ -231,7 +231,7 @@ class News:
         Searches of the last batch that are still on their way up.
     tested : frozenset of int
         Observations whose valley has been looked for.
-    seed : (d,) array or None
+    foothold : (d,) array or None
         A point behind a valley that the batch has proven.
     """
 
@@ -239,7 +239,7 @@ class News:
     explored: int
     climbing: int
     tested: frozenset[int]
-    seed: FloatArray | None
+    foothold: FloatArray | None
 
     @classmethod
     def first(cls) -> "News":
@@ -254,16 +254,16 @@ class News:
         found = audit(last.cells, last.total.shares, last.measure, last.n_seen, new, settings.audit)
         explored = 0 if found.surprise else last.facts.explored + int(new.explores.sum())
         climbing = still_climbing(last.cells, last.explorer, new.u[new.explores], levels[new.explores], settings)
-        tested, seed, suspect, scout = last.tested, None, last.leads.suspect, last.leads.scout
+        tested, foothold, suspect, scout = last.tested, None, last.leads.suspect, last.leads.scout
         if suspect is not None:
             proven = proves_valley(suspect.midpoint, log_posterior[suspect.index], new.u, levels, depth)
             if proven is not None:
                 tested = tested | {suspect.index}
-                seed = seen.u[suspect.index] if proven else None
+                foothold = seen.u[suspect.index] if proven else None
         for index, probe in zip(scout.index, scout.probes, strict=True):
             if proves_valley(probe, log_posterior[index], new.u, levels, depth) is False:
                 tested = tested | {int(index)}
-        return cls((*last.audits, found), explored, climbing, tested, seed)
+        return cls((*last.audits, found), explored, climbing, tested, foothold)
 
 
 def _plans(last: AutoFit | None, news: News, seen: Seen, kinds: Kinds, settings: Settings) -> list[Plan]:
@@ -271,7 +271,7 @@ def _plans(last: AutoFit | None, news: News, seen: Seen, kinds: Kinds, settings:
     if last is None:
         return first_plan(seen.n_dim)
     rescue = news.audits[-1].z2 > settings.kernel.rescue
-    return plan_cells(last.cells, seen.observations, news.seed, settings, rescue=rescue, kinds=kinds)
+    return plan_cells(last.cells, seen.observations, news.foothold, settings, rescue=rescue, kinds=kinds)
 
 
 def _facts(

@@ -113,6 +113,6 @@ def partings(x: FloatArray, settings: Cells) -> tuple[BoolArray, BoolArray]:
     along -= along.mean(axis=0)
     square = along**2
     kurtosis = (square**2).mean(axis=0) / (square.mean(axis=0) ** 2 + 1e-300)
-    flat, peaked = along[:, int(kurtosis.argmin())], along[:, int(kurtosis.argmax())]
+    even, peaked = along[:, int(kurtosis.argmin())], along[:, int(kurtosis.argmax())]
     peaked = peaked * np.sign(peaked[int(np.abs(peaked).argmax())])
-    return flat > 0.0, peaked > settings.peaked * peaked.max()
+    return even > 0.0, peaked > settings.peaked * peaked.max()

@@ -7,7 +7,7 @@ from scipy.special import gammaln, logsumexp
 
 from basq.auto.chart import Chart
 from basq.auto.log_model import LogModel
-from basq.auto.settings import Evidence
+from basq.auto.settings import Integration
 from basq.gp.gp import Prediction
 from basq.numerics.gaussians import Measure
 from basq.numerics.linalg import cholesky
@@ -34,7 +34,7 @@ class StudentMixture:
     freedom: float
 
     @classmethod
-    def of(cls, points: FloatArray, rng: np.random.Generator, settings: Evidence) -> "StudentMixture":
+    def of(cls, points: FloatArray, rng: np.random.Generator, settings: Integration) -> "StudentMixture":
         """Fit to points (n, d), with one component or several: whichever, fitted to half of them, predicts the rest."""
         shuffled = points[rng.permutation(len(points))]
         seen, held_out = shuffled[::2], shuffled[1::2]
@@ -45,7 +45,7 @@ class StudentMixture:
 
     @classmethod
     def fit(
-        cls, points: FloatArray, n_components: int, rng: np.random.Generator, settings: Evidence
+        cls, points: FloatArray, n_components: int, rng: np.random.Generator, settings: Integration
     ) -> "StudentMixture":
         """Fit by expectation-maximisation to points (n, d), with covariances shrunk to the whole cloud's."""
         n, d = points.shape
@@ -143,7 +143,7 @@ def estimate(
     measure: Measure,
     points: FloatArray,
     rng: np.random.Generator,
-    settings: Evidence,
+    settings: Integration,
     *,
     error: float = np.inf,
 ) -> Estimate:

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import log_ndtr
 
 from basq.auto.chart import Chart
-from basq.auto.settings import Kernel, Settings, Values, quadratic
+from basq.auto.settings import Hyperparameters, Settings, Values, quadratic
 from basq.gp.classifier import Feasibility
 from basq.gp.fit import fit
 from basq.gp.gp import GP, Prediction
@@ -251,7 +251,7 @@ class LogModel:
         return 0.0 if self.feasible is None else self.feasible.log_probability(z)
 
 
-def _scaled_start(kernel: TrendKernel, z: FloatArray, y: FloatArray, settings: Kernel) -> TrendKernel:
+def _scaled_start(kernel: TrendKernel, z: FloatArray, y: FloatArray, settings: Hyperparameters) -> TrendKernel:
     """Hyperparameters read off the best points: rescues a fit that has collapsed."""
     per_dim, least = settings.rescue_points
     top = np.argsort(-y, kind="stable")[: max(per_dim * z.shape[1], least)]

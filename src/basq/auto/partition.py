@@ -21,7 +21,7 @@ def first_plan(n_dim: int) -> list[Plan]:
 def plan_cells(
     cells: Sequence[Cell],
     observations: Observations,
-    seed: FloatArray | None,
+    foothold: FloatArray | None,
     settings: Settings,
     *,
     rescue: bool,
@@ -33,7 +33,7 @@ def plan_cells(
     ----------
     cells : sequence of Cell
     observations : Observations
-    seed : (d,) array or None
+    foothold : (d,) array or None
         A point behind a proven valley: starts a cell.
     settings : Settings
     rescue : bool
@@ -49,9 +49,9 @@ def plan_cells(
             plans += [Plan(part, part.in_all(kinds), cell.model, None, True) for part in parts]
         else:
             plans.append(_continued(cell, kinds, settings, alone=len(cells) == 1, rescue=rescue))
-    if seed is not None and len(plans) < own.most:
-        parent = plans[int(labels([p.gate for p in plans], seed[None])[0])]
-        gate = Chart(seed, parent.gate.root)
+    if foothold is not None and len(plans) < own.most:
+        parent = plans[int(labels([p.gate for p in plans], foothold[None])[0])]
+        gate = Chart(foothold, parent.gate.root)
         plans.append(Plan(gate, gate.in_all(kinds), parent.warm, None, True))
     return _occupied(_merged(plans, settings), observations)
 

@@ -95,7 +95,7 @@ def quadratic(n_dim: int) -> int:
 
 
 @dataclass(frozen=True)
-class Kernel:
+class Hyperparameters:
     """Step 3: the process and its hyperparameters."""
 
     # Where hyperparameters begin, and what is believed of them. [ablation "no quadratic trend", "no bends"; tried]
@@ -133,7 +133,7 @@ class Samples:
 
 
 @dataclass(frozen=True)
-class Evidence:
+class Integration:
     """Step 5: importance sampling from a mixture of t distributions."""
 
     draws_per_dim: int = 500  # Draws of the integrand in full: the more dimensions, the fewer carry weight;
@@ -341,9 +341,9 @@ class Settings:
     start: Start = field(default_factory=Start)
     chart: Charts = field(default_factory=Charts)
     values: Values = field(default_factory=Values)
-    kernel: Kernel = field(default_factory=Kernel)
+    kernel: Hyperparameters = field(default_factory=Hyperparameters)
     samples: Samples = field(default_factory=Samples)
-    evidence: Evidence = field(default_factory=Evidence)
+    evidence: Integration = field(default_factory=Integration)
     cells: Cells = field(default_factory=Cells)
     audit: Audits = field(default_factory=Audits)
     scouts: Scouts = field(default_factory=Scouts)

@@ -10,7 +10,7 @@ from basq.auto.settings import Settings
 from basq.errors import counted
 from basq.method import Audit
 
-Evidence = tuple[float, float]
+LogZ = tuple[float, float]
 """log Z and its standard deviation, modes not found yet aside."""
 
 
@@ -47,8 +47,8 @@ class Facts:
     """
 
     n_dim: int
-    now: Evidence
-    before: Evidence | None
+    now: LogZ
+    before: LogZ | None
     monte_carlo: float
     least: float
     effective: float
