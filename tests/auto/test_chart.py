@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from basq.auto.chart import NARROWEST, Chart, StraightMeasure, bent, straightened
+from basq.auto.chart import Chart, StraightMeasure, bent, straightened
 from basq.auto.gates import CellMeasure
 from basq.auto.settings import Charts
-from basq.numerics.gaussians import GaussianMixture
+from basq.numerics.gaussians import NARROWEST, GaussianMixture
 
 RNG = np.random.default_rng(0)
 ROOT = np.array([[0.3, 0.0, 0.0], [0.2, 0.01, 0.0], [-1.0, 0.5, 2.0]])

@@ -4,11 +4,12 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from basq.auto.chart import Chart
-from basq.auto.importance import StudentMixture, estimate
+from basq.auto.importance import estimate
 from basq.auto.log_model import LogModel, Scale
 from basq.auto.settings import Integration, Settings
 from basq.auto.smc import next_temperature, systematic, temper
 from basq.numerics.gaussians import GaussianMixture
+from basq.numerics.student import MixtureSettings, StudentMixture
 from helpers.observations import observe
 
 SETTINGS = Settings()
@@ -127,7 +128,7 @@ def test_systematic_resampling_is_even():
 
 def test_student_mixture_is_a_density():
     rng = np.random.default_rng(7)
-    mixture = StudentMixture.of(rng.normal(size=(2000, 1)) * 0.3 + 1.0, rng, Integration())
+    mixture = StudentMixture.of(rng.normal(size=(2000, 1)) * 0.3 + 1.0, rng, MixtureSettings())
     t = np.linspace(-200.0, 200.0, 400_001)
     assert np.trapezoid(np.exp(mixture.log_pdf(t[:, None])), t) == pytest.approx(1.0, abs=1e-3)
     draws = mixture.sample(20_000, rng)

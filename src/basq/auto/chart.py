@@ -12,13 +12,9 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from basq.auto.settings import Charts, quadratic
-from basq.numerics.gaussians import LOG_2PI, GaussianMixture, Measure
+from basq.numerics.gaussians import LOG_2PI, NARROWEST, GaussianMixture, Measure, mean_and_root
 from basq.numerics.linalg import cho_inverse, cholesky, solve_lower
 from basq.types import BoolArray, FloatArray
-
-NARROWEST = 1e-8
-"""Least standard deviation of a chart. A prior has one of order one: samples of less have collapsed, or lie so
-close to the edge of a box that their probabilities have no digits left."""
 
 LEAST_PROBABILITY = 1e-15
 """Distance of a probability from zero and one, so that u is finite."""
@@ -50,15 +46,7 @@ class Chart:
     def of(cls, points: FloatArray, flat: BoolArray | None = None) -> "Chart":
         """Mean and covariance of points (n, d); the unit matrix for a single one."""
         points = straightened(points, flat)
-        n, d = points.shape
-        mean = points.mean(axis=0)
-        centred = points - mean
-        cov = centred.T @ centred / (n - 1) if n > 1 else np.eye(d)
-        # coordinates may differ in scale by many orders: factorise the correlations
-        sd = np.maximum(np.sqrt(np.diag(cov)), NARROWEST)
-        correlation = cov / np.outer(sd, sd)
-        np.fill_diagonal(correlation, 1.0 + 1e-9)
-        return cls(mean, sd[:, None] * cholesky(correlation)[0], flat)
+        return cls(*mean_and_root(points), flat)
 
     @classmethod
     def beneath(cls, points: FloatArray, log_density: FloatArray, settings: Charts) -> tuple["Chart", float]:

@@ -17,6 +17,7 @@ from typing import Any
 from basq.errors import InputError
 from basq.gp.classifier import ClassifierSettings
 from basq.gp.kernels.trend import TrendPrior
+from basq.numerics.student import MixtureSettings
 
 
 @dataclass(frozen=True)
@@ -146,15 +147,7 @@ class Integration:
     heavy: float = 5.0  # Mean weights from which a draw is heavy: its like may be too rare to be among the first draws.
     most_heavy: int = 50  # Heavy draws that are kept.
     pairs: int = 300  # Draws whose covariances give the surrogate's variance of log Z.
-    components: int = 8  # Of the mixture, where one component does not do as well: in many dimensions it overfits.
-    freedom: float = 6.0  # Degrees of freedom: tails heavier than any posterior's bulk. [tried]
-    broad: float = 0.1  # Share of a broad component, which keeps the weights bounded where the mixture is wrong,
-    broad_width: float = 1.5  # and its width, in that of all samples.
-    fit_steps: int = 8  # Of expectation-maximisation,
-    fit_start: float = 0.5  # which begins with components of this variance, in units of all samples' covariance,
-    fit_shrinkage: float = 0.3  # shrinks theirs towards this one,
-    fit_widening: float = 1.1  # and widens them in the end;
-    fit_evenness: float = 0.1  # so much of their shares is even.
+    mixture: MixtureSettings = field(default_factory=MixtureSettings)  # The proposal.
 
     def draws(self, n_dim: int) -> int:
         """Draws at which the integrand is computed in full."""

@@ -13,6 +13,10 @@ from basq.types import FloatArray
 
 LOG_2PI = float(np.log(2.0 * np.pi))
 
+NARROWEST = 1e-8
+"""Least standard deviation that samples are given. A prior has one of order one: samples of less have collapsed, or lie
+so close to the edge of a box that their probabilities have no digits left."""
+
 
 def log_normal_pdf(x: FloatArray, mean: FloatArray, cov: FloatArray) -> FloatArray:
     """Log-density of N(mean, cov) at the rows of x.
@@ -114,3 +118,16 @@ class GaussianMixture:
         which = np.minimum(np.searchsorted(np.cumsum(self.weights), cube[:, 0]), len(self.weights) - 1)
         out: FloatArray = self.means[which] + np.einsum("nij,nj->ni", self.roots[which], normal)
         return out
+
+
+def mean_and_root(points: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Mean (d,) and Cholesky factor (d, d) of the covariance of points (n, d); the unit matrix for a single one."""
+    n, d = points.shape
+    mean = points.mean(axis=0)
+    centred = points - mean
+    cov = centred.T @ centred / (n - 1) if n > 1 else np.eye(d)
+    # coordinates may differ in scale by many orders: factorise the correlations
+    sd = np.maximum(np.sqrt(np.diag(cov)), NARROWEST)
+    correlation = cov / np.outer(sd, sd)
+    np.fill_diagonal(correlation, 1.0 + 1e-9)
+    return mean, sd[:, None] * cholesky(correlation)[0]
