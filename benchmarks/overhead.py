@@ -36,7 +36,7 @@ import basq
 from basq.auto import Auto, Settings
 from basq.evaluation.call import Outcome
 from basq.evaluation.store import Store
-from basq.gp.kernels.stationary import make_kernel
+from basq.gp.kernels import make_kernel
 from basq.numerics.linalg import blas_threads, cholesky
 from basq.observations import Observations
 from basq.paper.local_penalisation import local_penalisation as penalised
@@ -52,7 +52,7 @@ LIMITS = {
 """Floors above which something got slow: two or three times what a batch and its stages cost, machines being noisy."""
 STAGES = {
     "paper": {
-        "fit": ["basq.paper.method.fit"],
+        "fit": ["basq.paper.training.fit"],
         "candidates": ["basq.paper.method.propose"],
         "features": ["basq.paper.method.nystrom_features"],
         "recombination": ["basq.paper.method.recombine"],
@@ -144,7 +144,7 @@ def first(seen: Observations, n: int) -> Observations:
 
 def always_searching() -> Any:
     """No batch of Paper keeps its hyperparameters: an upper bound, and the same work whatever the sizes."""
-    return patch("basq.paper.method.still_right", lambda gp: False)
+    return patch("basq.paper.training.still_right", lambda gp: False)
 
 
 @dataclass(frozen=True)

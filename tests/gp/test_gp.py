@@ -9,16 +9,17 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process import kernels as reference
 
 from basq.gp.gp import GP, pivots
-from basq.gp.kernels.stationary import Polynomial, Stationary
+from basq.gp.kernels.polynomial import Polynomial
+from basq.gp.kernels.stationary import RBF, Matern12, Matern32, Matern52, RationalQuadratic
 
 SCALES = np.array([0.8, 1.4])
 KERNELS = {
-    "rbf": (Stationary("rbf", 1.7, SCALES), 1.7 * reference.RBF(SCALES)),
-    "matern12": (Stationary("matern12", 1.7, SCALES), 1.7 * reference.Matern(SCALES, nu=0.5)),
-    "matern32": (Stationary("matern32", 1.7, SCALES), 1.7 * reference.Matern(SCALES, nu=1.5)),
-    "matern52": (Stationary("matern52", 1.7, SCALES), 1.7 * reference.Matern(SCALES, nu=2.5)),
+    "rbf": (RBF(1.7, SCALES), 1.7 * reference.RBF(SCALES)),
+    "matern12": (Matern12(1.7, SCALES), 1.7 * reference.Matern(SCALES, nu=0.5)),
+    "matern32": (Matern32(1.7, SCALES), 1.7 * reference.Matern(SCALES, nu=1.5)),
+    "matern52": (Matern52(1.7, SCALES), 1.7 * reference.Matern(SCALES, nu=2.5)),
     "rq": (
-        Stationary("rq", 1.7, np.full(2, 0.9), isotropic=True, shape=0.6),
+        RationalQuadratic(1.7, np.full(2, 0.9), isotropic=True, shape=0.6),
         1.7 * reference.RationalQuadratic(0.9, alpha=0.6),
     ),
     "polynomial": (Polynomial(1.7, np.full(2, 1.3)), 1.7 * 1.3**-6 * reference.DotProduct(1.3) ** 3),
@@ -226,7 +227,7 @@ def test_pivots_are_those_of_a_pivoted_cholesky_factorisation():
 def test_left_out_predictions_against_fits_without_the_datum():
     rng = np.random.default_rng(5)
     x, y = rng.normal(size=(12, 2)), rng.normal(size=12)
-    kernel = Stationary("rbf", 2.0, np.full(2, 1.3))
+    kernel = RBF(2.0, np.full(2, 1.3))
     gp = GP.condition(x, y, kernel, mean=0.3, noise=0.05)
     residuals, variances = gp.left_out
     for i in range(12):

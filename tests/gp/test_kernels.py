@@ -9,10 +9,13 @@ from scipy.spatial.distance import cdist
 from sklearn.gaussian_process import kernels as reference
 
 from basq.errors import InputError
-from basq.gp.kernels.stationary import KernelName, Polynomial, Stationary, make_kernel
+from basq.gp.kernels import KERNELS, KernelName, make_kernel
+from basq.gp.kernels.base import Differentiable, Kernel, Spectral, Stationary
+from basq.gp.kernels.polynomial import Polynomial
+from basq.gp.kernels.stationary import RBF
 from helpers.kernels import differences, half
 
-NAMES = get_args(KernelName)
+NAMES = list(KERNELS)
 STATIONARY = [name for name in NAMES if name != "polynomial"]
 
 
@@ -22,8 +25,9 @@ def kernel_of(name, d=3):
     if name == "polynomial":
         return Polynomial(0.7, scales + 0.5)
     if name == "rbf-iso":
-        return Stationary("rbf", 1.7, np.full(d, 0.8), isotropic=True)
-    return Stationary(name, 1.7, scales, shape=0.6 if name == "rq" else 1.0)
+        return RBF(1.7, np.full(d, 0.8), isotropic=True)
+    kernel = KERNELS[name](1.7, scales)
+    return replace(kernel, shape=0.6) if name == "rq" else kernel
 
 
 def points(n, d=3, seed=0, centre=0.0):
@@ -143,7 +147,9 @@ def test_gradient_with_duplicate_points(name, block):
 
 @pytest.mark.parametrize("family", ["rbf", "matern12", "matern32", "matern52", "rq"])
 def test_isotropic_gradient_is_the_sum_of_the_separate_ones(family):
-    separate = Stationary(family, 1.3, np.full(3, 0.7), shape=0.8)
+    separate = KERNELS[family](1.3, np.full(3, 0.7))
+    if family == "rq":
+        separate = replace(separate, shape=0.8)
     together = replace(separate, isotropic=True)
     x = points(10)
     g = np.random.default_rng(7).standard_normal((10, 10))
@@ -172,3 +178,38 @@ def test_unknown_name_lists_the_allowed():
     with pytest.raises(InputError, match="'cosine'") as caught:
         make_kernel("cosine", 2)
     assert all(name in str(caught.value) for name in NAMES)
+
+
+def test_the_table_has_every_name():
+    assert tuple(KERNELS) == get_args(KernelName)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_kernels_say_what_they_can_do(name):
+    kernel = kernel_of(name)
+    assert kernel.gaussian == name.startswith("rbf")
+    assert isinstance(kernel, Spectral) == (name != "polynomial")
+    assert isinstance(kernel, Differentiable)
+    assert all(hasattr(kernel, member) for member in vars(Kernel) if not member.startswith("_"))
+
+
+def test_a_stationary_kernel_needs_its_profile_only():
+    class Squared(Stationary):
+        """κ = (1 + r²/2)⁻², a rational quadratic of fixed shape."""
+
+        def profile(self, r2):
+            base = 1.0 + r2 / 2.0
+            return base**-2.0, 2.0 * base**-3.0
+
+    kernel, x = Squared(1.7, np.array([0.6, 1.3, 2.1])), points(15)
+    other = replace(KERNELS["rq"](1.7, kernel.lengthscale * np.sqrt(0.5)), shape=2.0)
+    np.testing.assert_allclose(kernel(x, x), other(x, x), rtol=1e-12)
+    g = half(np.random.default_rng(5).standard_normal((15, 15)))
+    for mine, theirs in zip(kernel.with_gradient(x), other.with_gradient(x), strict=True):
+        if callable(mine):
+            np.testing.assert_allclose(mine(g), theirs(g)[:-1], rtol=1e-11)
+        else:
+            np.testing.assert_allclose(np.triu(mine), np.triu(theirs), rtol=1e-12)
+    assert not isinstance(kernel, Spectral)
+    assert not kernel.gaussian
+    np.testing.assert_array_equal(kernel.with_theta(kernel.theta).theta, kernel.theta)

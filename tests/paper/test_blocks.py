@@ -5,15 +5,16 @@ import pytest
 from scipy import stats
 
 from basq.gp.gp import GP
-from basq.gp.kernels.stationary import Stationary, make_kernel
+from basq.gp.kernels import make_kernel
+from basq.gp.kernels.stationary import RBF
 from basq.numerics.gaussians import GaussianMixture
-from basq.paper.blocks import Blocks, is_rbf, log_smoothed, pair, single
+from basq.paper.blocks import Blocks, log_smoothed, pair, single
 
 TOLERANCE = 1e-11
 
 
 def rbf(variance, *scales):
-    return Stationary("rbf", variance, np.array(scales))
+    return RBF(variance, np.array(scales))
 
 
 def gaussian(mean, cov):
@@ -170,12 +171,12 @@ def test_far_points_have_finite_log_masses(scale):
 
 
 def test_only_rbf_kernels_have_closed_forms():
-    assert is_rbf(make_kernel("rbf", 2))
-    assert is_rbf(make_kernel("rbf-iso", 2))
+    assert make_kernel("rbf", 2).gaussian
+    assert make_kernel("rbf-iso", 2).gaussian
     x = np.zeros((1, 2))
     for name in ("matern12", "matern32", "matern52", "rq", "polynomial"):
         kernel = make_kernel(name, 2)
-        assert not is_rbf(kernel)
+        assert not kernel.gaussian
         with pytest.raises(TypeError, match="RBF"):
             _ = Blocks(GP.condition(x, np.ones(1), kernel), PLANE).z
 

@@ -10,10 +10,12 @@ from scipy.special import ndtri
 
 from basq.gp.fit import fit
 from basq.gp.gp import GP
-from basq.gp.kernels.stationary import Stationary, make_kernel
+from basq.gp.kernels import make_kernel
+from basq.gp.kernels.stationary import RBF
 from basq.paper.blocks import Blocks
-from basq.paper.evidence import Evidence, closed_form_evidence, empirical_evidence, has_closed_form
-from basq.paper.models import Bbq, Vanilla, Wsabi, log_difference
+from basq.paper.evidence import Evidence, closed_form_evidence, empirical_evidence
+from basq.paper.models import Bbq, Surrogate, Vanilla, Wsabi
+from basq.paper.models.bbq import log_difference
 from basq.paper.warps import ShiftedLog, SquareRoot
 from helpers.integrands import MEASURES, design, likelihood
 
@@ -22,7 +24,7 @@ SHIFT = 0.05
 
 
 def rbf(d, variance, stretch=1.0):
-    return Stationary("rbf", variance, stretch * np.array([1.1, 0.8])[:d])
+    return RBF(variance, stretch * np.array([1.1, 0.8])[:d])
 
 
 def surrogate(model, d, c=0.0, kernel=None, noise=1e-3):
@@ -197,7 +199,7 @@ def test_fitted_process_with_little_noise(place, constant_mean):
 
 @pytest.mark.parametrize("name", MODELS)
 def test_variance_is_not_negative_when_the_design_is_singular(name):
-    measure, kernel = MEASURES["line"], Stationary("rbf", 1.0, np.array([2.0]))
+    measure, kernel = MEASURES["line"], RBF(1.0, np.array([2.0]))
     x = np.linspace(-5.0, 5.0, 40)[:, None]
     gp = GP.condition(x, kernel(x, np.array([[-0.5], [1.0]])) @ np.array([1.0, 0.7]), kernel, noise=1e-10)
     model = {
@@ -211,14 +213,29 @@ def test_variance_is_not_negative_when_the_design_is_singular(name):
     assert found.scaled_mean == pytest.approx(mean, rel=1e-5)
 
 
+class Without(Surrogate):
+    """A model that does not know its integrals."""
+
+    def mean(self, p):
+        return np.exp(p.mean)
+
+    def var(self, p):
+        return p.var
+
+    def cov(self, p, q):
+        return self.gp.cov(p, q)
+
+
 def test_only_rbf_surrogates_have_a_closed_form():
-    assert has_closed_form(surrogate("wsabi-l", 2))
+    assert surrogate("wsabi-l", 2).has_closed_form
     other = surrogate("wsabi-l", 2, kernel=make_kernel("matern32", 2))
-    assert not has_closed_form(other)
+    assert not other.has_closed_form
     with pytest.raises(TypeError, match="RBF"):
         closed_form_evidence(other, MEASURES["plane"])
-    with pytest.raises(TypeError, match="no closed form for object"):
-        closed_form_evidence(object(), MEASURES["plane"])
+    without = Without(surrogate("vanilla", 2).gp)
+    assert not without.has_closed_form
+    with pytest.raises(TypeError, match="no closed form for Without"):
+        closed_form_evidence(without, MEASURES["plane"])
 
 
 # --- the record ---------------------------------------------------------------------------------------------

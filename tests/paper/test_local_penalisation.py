@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import approx_fprime
 
 from basq.gp.gp import GP
-from basq.gp.kernels.stationary import make_kernel
+from basq.gp.kernels import make_kernel
 from basq.numerics.gaussians import GaussianMixture
 from basq.paper.local_penalisation import local_penalisation, log_acquisition, penalise
 from basq.paper.models import Bbq, Vanilla, Wsabi

@@ -195,7 +195,7 @@ def test_kernel_update_can_be_switched_off():
 
 def test_a_kept_kernel_is_not_factorised_again(monkeypatch):
     fits = []
-    monkeypatch.setattr("basq.paper.method.still_right", lambda gp: fits.append(gp.n_learned) or True)
+    monkeypatch.setattr("basq.paper.training.still_right", lambda gp: fits.append(gp.n_learned) or True)
     factorised = []
     condition = GP.condition
     monkeypatch.setattr(

@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 
 from basq.gp.gp import GP
-from basq.gp.kernels.stationary import Stationary, make_kernel
+from basq.gp.kernels import make_kernel
+from basq.gp.kernels.stationary import RBF
 from basq.numerics.gaussians import GaussianMixture
 from basq.paper.models import Bbq, Vanilla, Wsabi
-from basq.paper.proposals import PositiveMixture, propose, race, resample
+from basq.paper.positive_mixture import PositiveMixture
+from basq.paper.proposals import propose, race, resample
 from basq.paper.target import Target
 
 PROPOSALS = ["ivr", "ub", "igb", "prior", "optimal"]
@@ -172,7 +174,7 @@ def test_a_surrogate_that_is_zero_everywhere_falls_back_to_the_prior(name):
 def sparse_process(d):
     """Few points, far apart in units of the lengthscale: the positive mixture is efficient."""
     x = np.random.default_rng(4).standard_normal((5, d))
-    return GP.condition(x, np.ones(5), Stationary("rbf", 1.7, np.full(d, 0.6)), noise=1e-6)
+    return GP.condition(x, np.ones(5), RBF(1.7, np.full(d, 0.6)), noise=1e-6)
 
 
 @pytest.mark.parametrize("d", [1, 2])

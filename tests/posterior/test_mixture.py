@@ -9,11 +9,13 @@ from scipy import stats
 
 from basq.errors import InputError
 from basq.gp.gp import GP
-from basq.gp.kernels.stationary import Stationary, make_kernel
+from basq.gp.kernels import make_kernel
+from basq.gp.kernels.stationary import RBF
 from basq.numerics.gaussians import GaussianMixture
 from basq.numerics.metropolis import metropolis
 from basq.paper.evidence import closed_form_evidence
-from basq.paper.models import Bbq, Vanilla, Wsabi, log_difference
+from basq.paper.models import Bbq, Surrogate, Vanilla, Wsabi
+from basq.paper.models.bbq import log_difference
 from basq.paper.posterior import closed_form_posterior
 from basq.paper.warps import ShiftedLog, SquareRoot
 from basq.posterior.mixture import MIN_ACCEPTANCE, Group, SignedMixture
@@ -33,7 +35,7 @@ SHIFT = 0.05
 
 
 def rbf(d, variance=1.4, stretch=1.0):
-    return Stationary("rbf", variance, stretch * np.array([1.1, 0.8, 1.3])[:d])
+    return RBF(variance, stretch * np.array([1.1, 0.8, 1.3])[:d])
 
 
 def surrogate(name, d, c=0.0, noise=1e-3):
@@ -268,13 +270,13 @@ def narrow(name, scale, c=0.0, n=25):
     """A likelihood that is narrow against the prior, with a process of short lengthscale."""
     x = np.linspace(-3.0, 3.0, n)[:, None]
     values = np.exp(-0.5 * ((x[:, 0] - 2.0) / 0.3) ** 2)
-    kernel = Stationary("rbf", 1.0, np.array([scale]))
+    kernel = RBF(1.0, np.array([scale]))
     if name == "vanilla":
         return Vanilla(GP.condition(x, values, kernel, mean=c, noise=1e-6))
     if name == "bbq":
         log_gp = GP.condition(x, ShiftedLog(SHIFT).forward(values), kernel, noise=1e-6)
         linear = GP.condition(x, values, kernel, mean=c, noise=1e-6)
-        wide = Stationary("rbf", 1.0, np.array([1.0]))
+        wide = RBF(1.0, np.array([1.0]))
         difference = log_difference(log_gp, linear, SHIFT, x)
         return Bbq(log_gp, linear, GP.condition(x, difference, wide, noise=1e-3), SHIFT)
     gp = GP.condition(x, np.sqrt(2.0 * values), kernel, mean=c, noise=1e-6)
@@ -342,7 +344,7 @@ def test_far_points_have_no_density_and_no_warning():
 def cancelling():
     """A smooth posterior whose signed weights are large and cancel."""
     x = np.linspace(-4.0, 4.0, 30)[:, None]
-    kernel = Stationary("rbf", 1.0, np.array([2.0]))
+    kernel = RBF(1.0, np.array([2.0]))
     y = kernel(x, np.array([[-0.5], [1.0]])) @ np.array([1.0, 0.7]) + 1e-3 * np.cos(5.0 * x[:, 0])
     return Wsabi(GP.condition(x, y, kernel, noise=1e-6), 0.0, matched=False)
 
@@ -359,7 +361,7 @@ def test_quantiles_of_cancelling_weights():
 
 def test_quantiles_of_narrow_modes():
     x = np.array([[-2.0], [1.9]])
-    gp = GP.condition(x, np.array([1.0, 1.0]), Stationary("rbf", 1.0, np.array([0.005])), noise=1e-6)
+    gp = GP.condition(x, np.array([1.0, 1.0]), RBF(1.0, np.array([0.005])), noise=1e-6)
     posterior = closed_form_posterior(Wsabi(gp, 0.0, matched=False), GaussianMixture.standard(1))
     levels = np.array([0.05, 0.2, 0.6, 0.95])
     t = posterior.ppf(levels)
@@ -372,7 +374,7 @@ def test_quantiles_of_narrow_modes():
 def apart(d):
     """Few points, far apart: rejection works."""
     x = np.array([[-1.6, 0.4], [0.3, -1.5], [1.7, 1.2]])[:, :d]
-    gp = GP.condition(x, np.array([1.2, 0.9, 0.6]), Stationary("rbf", 1.0, np.full(d, 0.8)), mean=0.3, noise=1e-3)
+    gp = GP.condition(x, np.array([1.2, 0.9, 0.6]), RBF(1.0, np.full(d, 0.8)), mean=0.3, noise=1e-3)
     return Wsabi(gp, 0.1, matched=False)
 
 
@@ -380,7 +382,7 @@ def dense(d):
     """Many points for the lengthscale: the weights cancel and rejection would take too long."""
     rng = np.random.default_rng(4)
     x = np.linspace(-3.0, 3.0, 20)[:, None] if d == 1 else 1.3 * rng.standard_normal((40, 2))
-    kernel = Stationary("rbf", 1.0, np.full(d, 1.5))
+    kernel = RBF(1.0, np.full(d, 1.5))
     return Wsabi(GP.condition(x, np.sqrt(2.0 * likelihood(x)), kernel, noise=1e-4), 0.0, matched=True)
 
 
@@ -464,7 +466,7 @@ def test_acceptance_is_what_rejection_has():
 
 def test_samples_of_a_density_with_a_negative_part():
     x = np.array([[-1.0], [0.0], [1.0]])
-    gp = GP.condition(x, np.array([1.0, -0.2, 1.0]), Stationary("rbf", 1.0, np.array([0.6])), noise=1e-4)
+    gp = GP.condition(x, np.array([1.0, -0.2, 1.0]), RBF(1.0, np.array([0.6])), noise=1e-4)
     posterior = closed_form_posterior(Vanilla(gp), GaussianMixture.standard(1))
     grid = np.linspace(-9.0, 9.0, 18001)
     positive = np.maximum(posterior.pdf(grid), 0.0)
@@ -520,16 +522,19 @@ def test_no_positive_evidence_no_posterior(level):
 
 def test_conditioning_where_there_is_no_density():
     x = np.array([[0.0, 0.0], [1.0, 1.0]])
-    gp = GP.condition(x, np.array([-0.2, 1.0]), Stationary("rbf", 1.0, np.full(2, 0.3)), noise=1e-4)
+    gp = GP.condition(x, np.array([-0.2, 1.0]), RBF(1.0, np.full(2, 0.3)), noise=1e-4)
     posterior = closed_form_posterior(Vanilla(gp), GaussianMixture.standard(2))
     with pytest.raises(InputError, match="nothing can be conditioned on it"):
         posterior.conditional([0], [-0.5])
 
 
 def test_only_known_models_have_a_closed_form():
-    with pytest.raises(TypeError, match="no closed form for object"):
-        closed_form_posterior(object(), MEASURES["plane"])
+    class Unknown(Surrogate):
+        mean = var = cov = None
+
     gp = GP.condition(design(2), np.ones(8), make_kernel("matern32", 2), noise=1e-3)
+    with pytest.raises(TypeError, match="no closed form for Unknown"):
+        closed_form_posterior(Unknown(gp), MEASURES["plane"])
     with pytest.raises(TypeError, match="RBF"):
         closed_form_posterior(Vanilla(gp), MEASURES["plane"])
 

@@ -5,7 +5,8 @@ import pytest
 
 from basq.errors import InputError
 from basq.gp.gp import GP
-from basq.gp.kernels.stationary import Stationary, make_kernel
+from basq.gp.kernels import make_kernel
+from basq.gp.kernels.stationary import RBF
 from basq.numerics.gaussians import GaussianMixture
 from basq.paper.fourier import fourier_features
 from basq.paper.models import Vanilla, Wsabi
@@ -88,7 +89,7 @@ def test_more_features_or_centres_than_candidates_are_cut():
 @pytest.mark.parametrize("scale", [0.5, 1.0, 2.0])
 def test_eigenvalues_of_an_rbf_under_a_gaussian_have_their_closed_form(scale):
     # one datum so far away that the process is its prior
-    gp = GP.condition(np.array([[1e3]]), np.zeros(1), Stationary("rbf", 1.7, np.array([scale])), noise=1e-6)
+    gp = GP.condition(np.array([[1e3]]), np.zeros(1), RBF(1.7, np.array([scale])), noise=1e-6)
     n = 2048
     points = GaussianMixture.standard(1).sample_quasi(n, np.random.default_rng(6))
     found = nystrom_features(Target(Vanilla(gp), True), gp.predict(points), 5, n, np.random.default_rng(6))

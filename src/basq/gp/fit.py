@@ -8,7 +8,7 @@ from scipy.linalg import blas
 
 from basq.errors import FitError
 from basq.gp.gp import GP
-from basq.gp.kernels.stationary import Kernel
+from basq.gp.kernels.base import Kernel
 from basq.numerics.gaussians import LOG_2PI
 from basq.numerics.linalg import cho_inverse_upper, cho_solve, cholesky, diagonal, solve_lower
 from basq.numerics.search import Optimum, descend

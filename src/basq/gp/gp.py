@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from basq.gp.kernels.stationary import Kernel
+from basq.gp.kernels.base import Kernel
 from basq.numerics.gaussians import LOG_2PI
 from basq.numerics.linalg import cho_inverse, cho_solve, cholesky, inverse_lower, product_lower, row_blocks, solve_lower
 from basq.numerics.search import Optimum

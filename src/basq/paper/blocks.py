@@ -1,23 +1,26 @@
 """The Gaussian integrals that every closed form is made of (RBF kernel, Gaussian-mixture measure).
 
-Two building blocks suffice. With K(x, x′) = v exp(−½ |x − x′|²_W⁻¹):
+Two building blocks suffice, both from the product of Gaussians (eqs. 42–47 of the paper). With
+K(x, x′) = v exp(−½ |x − x′|²_W⁻¹):
 
 * ``smoothed``: E[K(x, x′)] when x − x′ ~ N(a − b, V); one and two integrals over K follow from it;
 * ``pair``: ∫ K₁(Xᵢ, x) K₂(Yⱼ, x) N(x; μ, Σ) dx, with the Gaussian in x that the integrand is.
 
-All normalisers are ratios of determinants at most 1 and all exponents are at most 0, so nothing overflows.
+All normalisers are ratios of determinants at most 1 and all exponents are at most 0, so nothing overflows. (The v here
+is K(x, x), the v of the paper's main text; its supplement calls that v′.)
 """
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeGuard
 
 import numpy as np
 
 from basq.gp.gp import GP
-from basq.gp.kernels.stationary import Stationary
+from basq.gp.kernels.base import Kernel
+from basq.gp.kernels.stationary import RBF
 from basq.numerics.gaussians import GaussianMixture
 from basq.numerics.linalg import log_det, square_distances, whiten
+from basq.posterior.mixture import Group
 from basq.types import FloatArray
 
 
@@ -39,14 +42,18 @@ class Pair:
     right: FloatArray
     cov: FloatArray
 
+    def times(self, coefficients: FloatArray) -> Group:
+        """Σᵢⱼ cᵢⱼ K(Xᵢ, ·) K(Yⱼ, ·) times the measure's component, for coefficients (n, m)."""
+        return Group(coefficients, self.log_mass, self.left, self.right, self.cov)
 
-def log_smoothed(kernel: Stationary, a: FloatArray, b: FloatArray, spread: FloatArray) -> FloatArray:
+
+def log_smoothed(kernel: Kernel, a: FloatArray, b: FloatArray, spread: FloatArray) -> FloatArray:
     """log E[K(x, x′)] for x − x′ ~ N(aᵢ − bⱼ, spread).
 
     Parameters
     ----------
-    kernel : Stationary
-        An RBF.
+    kernel : Kernel
+        A Gaussian one.
     a : (n, d) array
     b : (m, d) array
     spread : (d, d) array
@@ -64,9 +71,7 @@ def log_smoothed(kernel: Stationary, a: FloatArray, b: FloatArray, spread: Float
     return out
 
 
-def pair(
-    kernel_x: Stationary, x: FloatArray, kernel_y: Stationary, y: FloatArray, mu: FloatArray, sigma: FloatArray
-) -> Pair:
+def pair(kernel_x: Kernel, x: FloatArray, kernel_y: Kernel, y: FloatArray, mu: FloatArray, sigma: FloatArray) -> Pair:
     """Integrate K₁(xᵢ, ·) K₂(yⱼ, ·) against N(μ, Σ), keeping the Gaussian that is integrated.
 
     Parameters
@@ -99,8 +104,13 @@ class Single:
     means: FloatArray
     cov: FloatArray
 
+    def times(self, coefficients: FloatArray) -> Group:
+        """Σᵢ cᵢ K(Xᵢ, ·) times the measure's component, for coefficients (n,)."""
+        d = self.means.shape[1]
+        return Group(coefficients[:, None], self.log_mass[:, None], self.means, np.zeros((1, d)), self.cov)
 
-def single(kernel: Stationary, x: FloatArray, mu: FloatArray, sigma: FloatArray) -> Single:
+
+def single(kernel: Kernel, x: FloatArray, mu: FloatArray, sigma: FloatArray) -> Single:
     """Integrate K(xᵢ, ·) against N(μ, Σ), keeping the Gaussian that is integrated."""
     squares = np.diag(kernel.lengthscale**2)
     gain = np.linalg.solve(squares + sigma, sigma)
@@ -114,18 +124,17 @@ class Blocks:
     """The integrals of one process against one measure; each computed when first asked for.
 
     Names follow the maths: z = ∫K(X,·), Q = ∫K(X,·)K(·,X), R = ∬K(X,·)K(·,·′)K(·′,X), r = ∬K(X,·)K(·,·′),
-    z₀ = ∬K, κ₂ = ∬K².
+    z₀ = ∬K, κ₂ = ∬K². In the paper z is in eq. 97, Q in eq. 68 and, misprinted, R in eqs. 70 and 71.
     """
 
     gp: GP
     measure: GaussianMixture
 
     @cached_property
-    def kernel(self) -> Stationary:
-        kernel = self.gp.kernel
-        if not is_rbf(kernel):
+    def kernel(self) -> Kernel:
+        if not self.gp.kernel.gaussian:
             raise TypeError("closed forms need an RBF kernel")
-        return kernel
+        return self.gp.kernel
 
     @property
     def _components(self) -> list[tuple[float, FloatArray, FloatArray]]:
@@ -157,8 +166,12 @@ class Blocks:
             out += part
         return out
 
-    def chain(self, kernel: Stationary) -> FloatArray:
-        """∬ K(X, x) kernel(x, x′) K(x′, X): R for the process's own kernel, (n, n)."""
+    def chain(self, kernel: Kernel) -> FloatArray:
+        """∬ K(X, x) kernel(x, x′) K(x′, X): R for the process's own kernel, (n, n).
+
+        K(Xᵢ, x) π(x) = zᵢ N(x; aᵢ, W′), so Rᵢⱼ = zᵢ zⱼ E[kernel(x, x′)] with x − x′ ~ N(aᵢ − aⱼ, 2W′): eqs. 70 and 71
+        of the paper, corrected (theirs go back to eq. 44, where the mean should be A⁻¹(m − b)).
+        """
         out = np.zeros((len(self.gp.x),) * 2)
         for i, (w_i, s_i) in enumerate(zip(self.measure.weights, self.singles, strict=True)):
             for j, (w_j, s_j) in enumerate(zip(self.measure.weights, self.singles, strict=True)):
@@ -172,7 +185,7 @@ class Blocks:
                 out += term if i == j else term + term.T
         return out
 
-    def half_chain(self, kernel: Stationary) -> FloatArray:
+    def half_chain(self, kernel: Kernel) -> FloatArray:
         """∬ K(X, x) kernel(x, x′): r for the process's own kernel, (n,)."""
         out = np.zeros(len(self.gp.x))
         for w_i, s in zip(self.measure.weights, self.singles, strict=True):
@@ -181,7 +194,7 @@ class Blocks:
                 out += w_i * w_j * np.exp(s.log_mass + middle)
         return out
 
-    def double(self, kernel: Stationary) -> float:
+    def double(self, kernel: Kernel) -> float:
         """∬ kernel(x, x′): z₀ for the process's own kernel."""
         total = 0.0
         for w_i, mu_i, sigma_i in self._components:
@@ -191,12 +204,12 @@ class Blocks:
         return total
 
     @cached_property
-    def squared_kernel(self) -> Stationary:
+    def squared_kernel(self) -> Kernel:
         """K², itself an RBF."""
         k = self.kernel
-        return Stationary("rbf", k.variance**2, k.lengthscale / np.sqrt(2.0))
+        return RBF(k.variance**2, k.lengthscale / np.sqrt(2.0))
 
 
-def is_rbf(kernel: object) -> TypeGuard[Stationary]:
-    """Whether the closed forms hold for this kernel."""
-    return isinstance(kernel, Stationary) and kernel.family == "rbf"
+def constant(level: float, mu: FloatArray, sigma: FloatArray) -> Group:
+    """Level times N(μ, Σ), a component of the measure."""
+    return Group(np.full((1, 1), level), np.zeros((1, 1)), mu[None], np.zeros((1, len(mu))), sigma)

@@ -4,7 +4,7 @@ import numpy as np
 
 from basq.errors import InputError
 from basq.gp.gp import Prediction
-from basq.gp.kernels.stationary import Stationary
+from basq.gp.kernels.base import Spectral
 from basq.numerics.linalg import cho_solve, cholesky
 from basq.paper.target import Target
 from basq.selection.nystrom import Features, exact_eigenpairs
@@ -19,7 +19,7 @@ def fourier_features(
     covariance to S = (I + ΨᵀΨ/σ²)⁻¹, and the leading directions of S over the candidates are the test functions.
     """
     gp = target.surrogate.gp
-    if not isinstance(gp.kernel, Stationary):
+    if not isinstance(gp.kernel, Spectral):
         raise InputError(
             f"Random Fourier features need a stationary kernel, not {type(gp.kernel).__name__}; "
             "use test_functions='nystrom'."

@@ -5,10 +5,9 @@ from collections.abc import Callable
 import numpy as np
 from scipy.optimize import minimize
 
-from basq.gp.kernels.stationary import Polynomial, Stationary
+from basq.gp.kernels.base import Differentiable
 from basq.numerics.gaussians import GaussianMixture, log_normal_pdf
 from basq.numerics.linalg import cho_solve
-from basq.paper.models import Wsabi
 from basq.paper.target import Target
 from basq.types import FloatArray
 
@@ -21,14 +20,14 @@ Objective = Callable[[FloatArray], tuple[float, FloatArray]]
 def log_acquisition(target: Target, measure: GaussianMixture) -> Objective:
     """Log-variance of ℓπ, 2 log π + log var, with its gradient.
 
-    For WSABI var = m̃² C̃; for the others the process's own variance.
+    For squares (WSABI) var = m̃² C̃; for the others the process's own variance.
     """
     gp = target.surrogate.gp
     kernel = gp.kernel
-    if not isinstance(kernel, Stationary | Polynomial):
+    if not isinstance(kernel, Differentiable):
         raise TypeError(f"no input gradient for {type(kernel).__name__}")
     precisions = np.linalg.inv(measure.covs)
-    by_mean = isinstance(target.surrogate, Wsabi)
+    by_mean = target.surrogate.is_square
 
     def evaluate(x: FloatArray) -> tuple[float, FloatArray]:
         cross = kernel(x[None], gp.x)[0]

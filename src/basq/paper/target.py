@@ -6,7 +6,7 @@ import numpy as np
 
 from basq.gp.gp import Moments, Prediction
 from basq.numerics.linalg import row_blocks
-from basq.paper.models import Surrogate, Wsabi
+from basq.paper.models.base import Surrogate
 from basq.types import FloatArray
 
 
@@ -14,9 +14,10 @@ from basq.types import FloatArray
 class Target:
     """Measure of interest, uncertainty and kernel of a surrogate, all relative to the prior measure π.
 
-    With the paper's factorisation trick, Z = α + ½∫|ℓ̃|·|ℓ̃|π is read as the integral of |ℓ̃| over f = |m̃|π: the
-    kernel is then the cheap C̃ of the warped process and f follows the posterior. Without it f = π and the kernel is
-    the covariance of ℓ itself. Vanilla and BBQ select with their (log-)process over π.
+    With the paper's factorisation trick (its eq. 11), Z = α + ½∫|ℓ̃|·|ℓ̃|π is read as the integral of |ℓ̃| over
+    f = |m̃|π: the kernel is then the cheap C̃ of the warped process, with the signs of m̃ that the paper leaves out, and f
+    follows the posterior. Without it f = π and the kernel is the covariance of ℓ itself. Models in which ℓ is no square
+    select with their process over π.
 
     Attributes
     ----------
@@ -30,12 +31,12 @@ class Target:
     @property
     def uses_process(self) -> bool:
         """Whether selection looks at the process itself rather than at ℓ."""
-        return self.factorised or not isinstance(self.surrogate, Wsabi)
+        return self.factorised or not self.surrogate.is_square
 
     @property
     def follows_mean(self) -> bool:
         """Whether f differs from the prior measure."""
-        return self.factorised and isinstance(self.surrogate, Wsabi)
+        return self.factorised and self.surrogate.is_square
 
     def interest(self, mean: FloatArray) -> FloatArray:
         """f/π, up to a constant, where the process has this mean: (m,)."""

@@ -8,12 +8,12 @@ heavy or skewed tails, for which it needs far fewer points than a function of al
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 
 from basq.gp.fit import Hyperprior
-from basq.gp.kernels.stationary import Contraction, DistanceSum
+from basq.gp.kernels.base import Contraction, DistanceSum
 from basq.numerics.linalg import distance_left, distance_right, half_square_distances, row_blocks, upper_blocks
 from basq.types import FloatArray
 
@@ -58,6 +58,8 @@ class TrendKernel:
     additive: float
     axes: FloatArray
     grams: Grams | None = None
+
+    gaussian: ClassVar[bool] = False
 
     @property
     def theta(self) -> FloatArray:

@@ -1,0 +1,116 @@
+"""The surrogate after a batch, and the answers that it gives."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.special import logsumexp
+
+from basq.errors import InputError
+from basq.method import Posterior
+from basq.numerics.gaussians import GaussianMixture
+from basq.paper.evidence import Evidence, closed_form_evidence, empirical_evidence
+from basq.paper.models.base import Surrogate
+from basq.paper.posterior import closed_form_posterior
+from basq.posterior.sampled import SampledPosterior
+from basq.types import FloatArray
+
+
+@dataclass(frozen=True)
+class SurrogateDensity:
+    """Log posterior density of a surrogate in standard space, (m, d) -> (m,); a class, so that it can be pickled."""
+
+    surrogate: Surrogate
+    measure: GaussianMixture
+    log_z: float
+
+    def __call__(self, u: FloatArray) -> FloatArray:
+        mean = self.surrogate.mean(self.surrogate.gp.predict(u))
+        log_mean = np.log(mean, out=np.full_like(mean, -np.inf), where=mean > 0)
+        out: FloatArray = log_mean + self.measure.log_pdf(u) - self.log_z
+        return out
+
+
+@dataclass(frozen=True)
+class LikelihoodBand:
+    """What a surrogate of the likelihood itself believes about its logarithm."""
+
+    surrogate: Surrogate
+    log_scale: float
+
+    def band(self, u: FloatArray) -> FloatArray:
+        """Log of mean − 2 sd, mean and mean + 2 sd at points u (m, d): (3, m); −inf where they are not positive."""
+        p = self.surrogate.gp.predict(u)
+        mean, sd = self.surrogate.mean(p), np.sqrt(np.maximum(self.surrogate.var(p), 0.0))
+        values = np.stack([mean - 2.0 * sd, mean, mean + 2.0 * sd])
+        return self.log_scale + np.log(values, out=np.full_like(values, -np.inf), where=values > 0.0)
+
+
+@dataclass(frozen=True)
+class PaperFit:
+    """The surrogate after a batch, with what follows from it.
+
+    Attributes
+    ----------
+    surrogate : Surrogate
+        Of the likelihood scaled by exp(−log_scale), over ``measure`` in standard space.
+    measure : GaussianMixture
+    log_scale : float
+        −inf while every value seen is zero.
+    points : (N, d) array
+        Empirical measure; used only where no closed form exists.
+    seed : int
+        Of the posterior's sampling.
+    """
+
+    surrogate: Surrogate
+    measure: GaussianMixture
+    log_scale: float
+    points: FloatArray
+    seed: int
+
+    @cached_property
+    def evidence(self) -> Evidence:
+        """Moments of Z (Algorithm 1, line 15): in closed form where there is one, else over the empirical measure."""
+        if self.surrogate.has_closed_form:
+            return closed_form_evidence(self.surrogate, self.measure, self.log_scale)
+        p = self.surrogate.gp.predict(self.points)
+        return empirical_evidence(self.surrogate, p, np.ones(len(self.points)), self.log_scale)
+
+    @property
+    def log_evidence(self) -> float:
+        """Log E[Z]; −inf while every value seen is zero, NaN where the surrogate integrates to less than zero."""
+        return -np.inf if self.log_scale == -np.inf else self.evidence.log_mean
+
+    @property
+    def log_evidence_std(self) -> float:
+        return np.inf if self.log_scale == -np.inf else self.evidence.log_std
+
+    @cached_property
+    def posterior(self) -> Posterior:
+        """The posterior in standard space."""
+        if self.log_scale == -np.inf:
+            raise InputError("Every likelihood value so far is zero (−inf): there is no posterior yet.")
+        if self.surrogate.has_closed_form:
+            return closed_form_posterior(self.surrogate, self.measure)
+        log_z = float(np.log(max(self.evidence.scaled_mean, 1e-300)))
+        log_density = SurrogateDensity(self.surrogate, self.measure, log_z)
+        log_w = log_density(self.points) - self.measure.log_pdf(self.points)
+        if not np.isfinite(logsumexp(log_w)):
+            raise InputError("The surrogate's likelihood is nowhere positive: there is no posterior yet.")
+        return SampledPosterior.build(log_density, self.points, log_w, np.random.default_rng(self.seed))
+
+    @property
+    def log_surrogate(self) -> LikelihoodBand | None:
+        """What is believed about the log-likelihood; nothing while every value seen is zero."""
+        return None if self.log_scale == -np.inf else LikelihoodBand(self.surrogate, self.log_scale)
+
+    def converged(self, dlogz: float) -> tuple[bool, str]:
+        """Apply the paper's criterion, var[Z|y] below a threshold, on the scale of log Z."""
+        if self.log_scale == -np.inf:
+            return False, "every likelihood value so far is zero (−inf)"
+        if not np.isfinite(self.log_evidence):
+            return False, "the surrogate's evidence is not positive"
+        if self.log_evidence_std <= dlogz and dlogz > 0.0:  # a variance clipped at zero is no reason to stop at 0
+            return True, f"the surrogate's sd of log Z, {self.log_evidence_std:.3g}, is below dlogz = {dlogz:g}"
+        return False, f"the surrogate's sd of log Z, {self.log_evidence_std:.3g}, is not below dlogz = {dlogz:g}"
