@@ -12,7 +12,7 @@ from basq.errors import InputError
 from basq.gp.fit import fit, profiled_mean, still_right
 from basq.gp.gp import GP
 from basq.gp.kernels.stationary import Kernel, KernelName, make_kernel
-from basq.method import Batch, Posterior
+from basq.method import Batch, Fit, Posterior
 from basq.numerics.gaussians import GaussianMixture
 from basq.observations import Observations
 from basq.paper.evidence import Evidence, closed_form_evidence, empirical_evidence, has_closed_form
@@ -79,7 +79,7 @@ class LikelihoodBand:
 
 
 @dataclass(frozen=True)
-class PaperFit:
+class PaperFit(Fit):
     """The surrogate after a batch, with what follows from it.
 
     Attributes
