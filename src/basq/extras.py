@@ -1,5 +1,7 @@
 """Optional packages, and what installed packages add under a name: methods and pools."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
@@ -23,22 +25,8 @@ def package(name: str) -> Any:
         raise InputError(f"This needs {name}, which is not installed: pip install 'basq[{name}]'.") from error
 
 
-def plugin(group: str, name: str, *args: str) -> Any:
-    """Make what is registered under a name of an entry-point group."""
-    entry = registered(group, name)
-    try:
-        return entry.load()(*args)
-    except BasqError:
-        raise
-    except Exception as error:
-        raise InputError(
-            f"{_kind(group)}={name!r}: the plug-in {entry.value} of the package {_origin(entry)} does not work "
-            f"({type(error).__name__}: {error}). Mend or uninstall that package."
-        ) from error
-
-
 def registered(group: str, name: str) -> EntryPoint:
-    """The entry point of this name, not loaded; or say which there are."""
+    """What is registered under a name of an entry-point group, not loaded yet; or say which names there are."""
     if name in OWN[group]:
         return EntryPoint(name, OWN[group][name], group)
     others = [entry for entry in entry_points(group=group) if entry.name not in OWN[group]]
@@ -56,6 +44,20 @@ def registered(group: str, name: str) -> EntryPoint:
         f"{kind}={name!r}: this name is not known; installed are {', '.join(names)}. Other packages add theirs in the "
         f"entry-point group {group!r}."
     )
+
+
+@contextmanager
+def blaming(entry: EntryPoint) -> Iterator[None]:
+    """Say whose it is if what is registered cannot be loaded or made."""
+    try:
+        yield
+    except BasqError:
+        raise
+    except Exception as error:
+        raise InputError(
+            f"{_kind(entry.group)}={entry.name!r}: the plug-in {entry.value} of the package {_origin(entry)} does not "
+            f"work ({type(error).__name__}: {error}). Mend or uninstall that package."
+        ) from error
 
 
 def _kind(group: str) -> str:

@@ -6,7 +6,7 @@ import uuid
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
 from numbers import Integral
 from types import ModuleType
@@ -16,7 +16,7 @@ from basq.errors import EvaluationError, InputError
 from basq.evaluation import worker
 from basq.evaluation.call import Call, Outcome
 from basq.evaluation.task import Answer, Task, Workers
-from basq.extras import plugin
+from basq.extras import blaming, registered
 from basq.types import FloatArray, is_number
 
 POLL = 1.0
@@ -37,16 +37,18 @@ def workers(call: Call, pool: Any, timeout: float | None = None) -> Iterator[Wor
     if timeout is not None and not (is_number(timeout) and timeout > 0.0):
         raise InputError(f"timeout={timeout!r}: give the seconds that a call may take, or None.")
     with ExitStack() as stack:
-        crew = _adapter(call, stack.enter_context(_named(pool)) if isinstance(pool, str) else pool, timeout)
+        crew = _adapter(call, _named(pool, stack) if isinstance(pool, str) else pool, timeout)
         stack.callback(crew.close)
         yield crew
 
 
-def _named(name: str) -> AbstractContextManager[Any]:
-    """Start the pool of an installed package, ``"name"`` or ``"name:argument"``, which ends with the run."""
+def _named(name: str, stack: ExitStack) -> Any:
+    """Start the pool of an installed package, ``"name"`` or ``"name:argument"``, which ends with the stack."""
     name, _, argument = name.partition(":")
-    made = plugin("basq.pools", name, argument)
-    return made if isinstance(made, AbstractContextManager) else nullcontext(made)
+    entry = registered("basq.pools", name)
+    with blaming(entry):
+        made = entry.load()(argument)
+        return stack.enter_context(made) if isinstance(made, AbstractContextManager) else made
 
 
 def _adapter(call: Call, pool: Any, timeout: float | None) -> Workers:

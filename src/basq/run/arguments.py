@@ -12,7 +12,7 @@ from basq.errors import InputError, StoreError
 from basq.evaluation.call import Outcome
 from basq.evaluation.crew import OnError
 from basq.evaluation.store import Store
-from basq.extras import plugin
+from basq.extras import blaming, registered
 from basq.method import Batch, Fit, Method
 from basq.prior import Prior, as_prior
 from basq.types import FloatArray, is_number
@@ -59,7 +59,10 @@ def as_space(prior: Any, transform: Callable[[FloatArray], Any] | None, n_dim: i
 def as_method(method: Method[Any] | str) -> Method[Any]:
     """The method, by name or as an object."""
     if isinstance(method, str):
-        return as_method(plugin("basq.methods", method))
+        entry = registered("basq.methods", method)
+        with blaming(entry):
+            method = entry.load()()
+        return as_method(method)
     if isinstance(method, type):
         raise InputError(f"method={method.__name__}: this is a class; give an object, such as {method.__name__}().")
     lacking = [name for name in METHOD if not callable(getattr(method, name, None))]

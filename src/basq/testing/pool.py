@@ -34,12 +34,12 @@ def check_pool(pool: Any) -> None:
     """
     call = Call(_probe, ("number", "square"))
     for attempt in ("first", "second"):
-        with during(f"taking the pool for a run the {attempt} time"), workers(call, pool) as crew:
-            demand(crew.n_workers >= 1, "a pool has at least one worker", crew.n_workers)
-            demand(crew.collect(0.0) == [], "nothing comes back before anything was asked for", "answers")
-            _check_values(crew, range(12))
-            _check_values(crew, range(20, 23))
-            _check_cancel(crew)
+        with during(f"taking the pool for a run the {attempt} time"), workers(call, pool) as opened:
+            demand(opened.n_workers >= 1, "a pool has at least one worker", opened.n_workers)
+            demand(opened.collect(0.0) == [], "nothing comes back before anything was asked for", "answers")
+            _check_values(opened, range(12))
+            _check_values(opened, range(20, 23))
+            _check_cancel(opened)
     _check_equal_runs(pool)
 
 
@@ -58,21 +58,21 @@ def _tasks(numbers: range) -> list[Task]:
     return [Task((i,), np.array([[i, i * i]], dtype=float)) for i in numbers]
 
 
-def _collected(crew: Workers, enough: Callable[[list[Answer]], bool], what: str) -> list[Answer]:
+def _collected(opened: Workers, enough: Callable[[list[Answer]], bool], what: str) -> list[Answer]:
     """Answers, until there are enough or patience is over."""
     answers: list[Answer] = []
     end = time.monotonic() + PATIENCE
     while not enough(answers):
         demand(time.monotonic() < end, f"{what} come back within {PATIENCE:g} s", f"{len(answers)} did")
-        answers += crew.collect(1.0)
+        answers += opened.collect(1.0)
     return answers
 
 
-def _check_values(crew: Workers, numbers: range) -> None:
+def _check_values(opened: Workers, numbers: range) -> None:
     """Check calls that are all under way at once."""
     for task in _tasks(numbers):
-        crew.submit(task)
-    answers = _collected(crew, lambda a: len(a) >= len(numbers), f"{len(numbers)} calls")
+        opened.submit(task)
+    answers = _collected(opened, lambda a: len(a) >= len(numbers), f"{len(numbers)} calls")
     ids = sorted(task.ids[0] for task, _ in answers)
     demand(ids == list(numbers), "every call is answered once", f"answers for {ids}")
     for task, (outcome,) in answers:
@@ -87,13 +87,13 @@ def _check_values(crew: Workers, numbers: range) -> None:
             demand(value == expected, f"the value at point {number:g} is {expected}", value)
 
 
-def _check_cancel(crew: Workers) -> None:
+def _check_cancel(opened: Workers) -> None:
     """Check that calls are taken back or answered, and nothing else."""
     numbers = range(30, 38)
     for task in _tasks(numbers):
-        crew.submit(task)
-    back = [task.ids[0] for task in crew.cancel()]
-    answers = _collected(crew, lambda a: len(a) + len(back) >= len(numbers), "calls that were not taken back")
+        opened.submit(task)
+    back = [task.ids[0] for task in opened.cancel()]
+    answers = _collected(opened, lambda a: len(a) + len(back) >= len(numbers), "calls that were not taken back")
     ids = sorted([*back, *(task.ids[0] for task, _ in answers)])
     demand(ids == list(numbers), "a call is taken back or answered, and not both", f"{ids}")
 
