@@ -83,17 +83,16 @@ def _check_fit(method: Method[Any], prior: Prior, values: Observations, previous
     """Fit twice, and look at everything but the posterior."""
     kept = [getattr(values, field.name).copy() for field in fields(values)]
     before = None if previous is None else (previous.log_evidence, previous.log_evidence_std)
-    fits: list[Fit] = []
-    for _ in range(2):
-        with during(f"fit to {len(values)} values in {prior.n_dim}-D"):
-            fits.append(as_fit(method.fit(values, prior, previous, np.random.default_rng(1)), method))
+    with during(f"fit to {len(values)} values in {prior.n_dim}-D"):
+        fits = [as_fit(method.fit(values, prior, previous, np.random.default_rng(1)), method) for _ in range(2)]
+        first, second = ((f.log_evidence, f.log_evidence_std) for f in fits)
     changed = [f.name for f, old in zip(fields(values), kept, strict=True) if not same(getattr(values, f.name), old)]
     demand(not changed, "fit changes none of its arguments", f"other observations.{', '.join(changed)}")
     after = None if previous is None else (previous.log_evidence, previous.log_evidence_std)
     demand(before == after or same(before, after), "fit leaves the previous fit as it was", f"{before}, then {after}")
-    first, second = ((f.log_evidence, f.log_evidence_std) for f in fits)
     demand(same(first, second), "equal observations and random numbers give equal fits", f"log Z {first} and {second}")
-    _check_answers(fits[0], values)
+    with during("the answers of a fit"):
+        _check_answers(fits[0], values)
     return fits[0]
 
 
