@@ -53,7 +53,7 @@ def test_our_kernels(name):
 
 @pytest.mark.parametrize("axes", [np.eye(3) + 0.2, np.empty((0, 3))], ids=["with bends", "without"])
 def test_our_trend_kernel(axes):
-    check_kernel(replace(TrendKernel.start(axes), lengthscale=SCALES))
+    check_kernel(TrendKernel(SCALES, 1.7, np.array([0.4, 0.9, 0.3]), 0.8, axes))
 
 
 @pytest.mark.parametrize("pool", [None, 1, 2])
