@@ -111,8 +111,8 @@ def test_a_comparison_by_a_method_of_another_package(site):
 
 
 def test_a_name_that_is_not_installed(site):
-    with pytest.raises(InputError, match=r"method='smal'.*'auto', 'paper', .*'small' \(of basq-small\)"):
-        infer(method="smal")
+    with pytest.raises(InputError, match=r"method='tiny'.*'auto', 'paper', .*'small' \(of basq-small\)"):
+        infer(method="tiny")
 
 
 def test_a_package_that_cannot_be_imported(site):
@@ -222,8 +222,8 @@ def test_plugins_on_the_command_line(site, model):
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        (["--method", "larg"], "method='larg': this name is not known; installed are 'auto', 'paper'"),
-        (["--pool", "larg"], "pool='larg': this name is not known; installed are 'ray'"),
+        (["--method", "huge"], "method='huge': this name is not known; installed are 'auto', 'paper'"),
+        (["--pool", "huge"], "pool='huge': this name is not known; installed are 'ray'"),
         (["--pool", "0"], "give a whole number, 1 or more"),
     ],
 )

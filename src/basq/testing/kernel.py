@@ -11,7 +11,7 @@ from basq.types import FloatArray
 
 
 def check_kernel(kernel: Kernel) -> None:
-    """Check a covariance function against the contract of ``basq.gp.kernels.Kernel``.
+    """Check a covariance function against the contract of ``Kernel`` (``basq.gp.kernels``).
 
     Symmetry, positive semi-definiteness, the diagonal, the forms that predictions use, hyperparameters there and back,
     and the gradient that fits use against finite differences.
