@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 from basq.version import __version__
 
 if TYPE_CHECKING:
-    from basq import problems
+    from basq import problems, testing
     from basq.auto import Auto
     from basq.errors import BasqError, EvaluationError, FitError, InputError, NumericsWarning, StoreError
     from basq.inference import infer
+    from basq.method import Audit, Batch, Density, Fit, LogSurrogate, Method, Posterior
     from basq.paper import Paper
     from basq.prior import Prior
     from basq.results.result import Result
@@ -18,14 +19,21 @@ if TYPE_CHECKING:
     from basq.run.sampler import Sampler
 
 __all__ = [
+    "Audit",
     "Auto",
     "BasqError",
+    "Batch",
     "Comparison",
+    "Density",
     "EvaluationError",
+    "Fit",
     "FitError",
     "InputError",
+    "LogSurrogate",
+    "Method",
     "NumericsWarning",
     "Paper",
+    "Posterior",
     "Prior",
     "Result",
     "Sampler",
@@ -34,6 +42,7 @@ __all__ = [
     "compare",
     "infer",
     "problems",
+    "testing",
 ]
 
 # Imported when first used: worker processes and the command line need little of it, and start at once.
@@ -41,6 +50,7 @@ _HOMES = {
     **dict.fromkeys(
         ("BasqError", "EvaluationError", "FitError", "InputError", "NumericsWarning", "StoreError"), "errors"
     ),
+    **dict.fromkeys(("Audit", "Batch", "Density", "Fit", "LogSurrogate", "Method", "Posterior"), "method"),
     "Comparison": "rivals.comparison",
     "Auto": "auto",
     "Paper": "paper",
@@ -53,8 +63,8 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    if name == "problems":
-        return import_module("basq.problems")
+    if name in ("problems", "testing"):
+        return import_module(f"basq.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'basq' has no attribute {name!r}")
     value = globals()[name] = getattr(import_module(f"basq.{_HOMES[name]}"), name)

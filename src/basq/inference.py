@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from typing import Any, Literal
+from typing import Any
 
 from basq.errors import InputError, StoreError, counted
 from basq.evaluation.backends import workers
@@ -26,7 +26,7 @@ def infer(
     *,
     prior_transform: Callable[[FloatArray], Any] | None = None,
     n_dim: int | None = None,
-    method: Method[Any] | Literal["auto"] = "auto",
+    method: Method[Any] | str = "auto",
     batch_size: int = 16,
     max_evals: int | None = None,
     max_time: float | None = None,
@@ -56,7 +56,8 @@ def infer(
     prior_transform : callable, optional
         Instead of ``prior``: maps the unit cube (d,) to parameters (d,); needs ``n_dim``.
     n_dim : int, optional
-    method : "auto" or a configuration such as ``basq.Paper()``
+    method : str or Method
+        ``"auto"``, ``"paper"``, the name of one that an installed package adds, or an object such as ``basq.Paper()``.
     batch_size : int
         Points chosen and evaluated together.
     max_evals : int, optional
@@ -71,7 +72,8 @@ def infer(
         The function takes a dict of parameter names.
     pool : optional
         Where calls run: None is here; a number, that many worker processes; or a `concurrent.futures.Executor`
-        (MPIPoolExecutor too), a Dask ``Client``, ``"ray"``, or anything with ``.map``.
+        (MPIPoolExecutor too), a Dask ``Client``, anything with ``.map``, ``"ray"``, or the name of one that an
+        installed package adds, ``"name"`` or ``"name:argument"``.
     asynchronous : bool
         Give a free worker its next point at once, chosen with those under way in mind, instead of waiting for a whole
         batch. The run then depends on the order in which calls finish.

@@ -1,7 +1,10 @@
 """What the loop asks of an inference method, and what a method gives back."""
 
+from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -59,7 +62,7 @@ class Posterior(Density, Protocol):
 
 
 class LogSurrogate(Protocol):
-    """What is believed about the log-likelihood, relative to the measure; fits may have one as ``log_surrogate``."""
+    """What is believed about the log-likelihood, relative to the measure."""
 
     def band(self, u: FloatArray) -> FloatArray:
         """Mean − 2 sd, mean and mean + 2 sd at points u (m, d) of standard space: (3, m)."""
@@ -126,20 +129,75 @@ class Audit:
     accepted: float = field(default=np.inf, repr=False)
 
 
+class Default:
+    """A value for objects whose class has none of its own: a property could not become a field of a dataclass."""
+
+    def __init__(self, value: Any) -> None:
+        self._value = value
+
+    def __get__(self, instance: object, owner: type) -> Any:
+        if instance is None:
+            raise AttributeError("no attribute of the class")  # or a dataclass would take it for the default of a field
+        return self._value
+
+
 class Fit(Protocol):
-    """A surrogate after a batch, with the answers it gives."""
+    """A surrogate after a batch, with the answers it gives; the class of a fit has to be a subclass of this one.
 
-    @property
-    def log_evidence(self) -> float: ...
+    The answers may be attributes, fields of a dataclass, or properties. Those with a default may be left out.
 
-    @property
-    def log_evidence_std(self) -> float: ...
+    Attributes
+    ----------
+    log_evidence : float
+        −inf while every value seen is zero, NaN where there is no answer.
+    log_evidence_std : float
+    posterior : Posterior
+        Raises InputError while there is none.
+    audits : tuple of Audit
+        What every batch said about the surrogate that chose it; () by default.
+    log_surrogate : LogSurrogate or None
+        What is believed about the log-likelihood, for pictures; None by default.
+    noise : float or None
+        Estimated standard deviation of values whose noise is not known; None, the default, if none was estimated.
+    seconds : mapping of str to float
+        Time of its stages by name; "fit" and "integrate" are then not what the run measures. Empty by default.
+    """
 
-    @property
-    def posterior(self) -> Posterior: ...
+    if TYPE_CHECKING:
 
+        @property
+        def log_evidence(self) -> float: ...
+
+        @property
+        def log_evidence_std(self) -> float: ...
+
+        @property
+        def posterior(self) -> Posterior: ...
+
+        @property
+        def audits(self) -> tuple[Audit, ...]:
+            return ()
+
+        @property
+        def log_surrogate(self) -> LogSurrogate | None:
+            return None
+
+        @property
+        def noise(self) -> float | None:
+            return None
+
+        @property
+        def seconds(self) -> Mapping[str, float]:
+            return {}
+    else:
+        audits = Default(())
+        log_surrogate = Default(None)
+        noise = Default(None)
+        seconds = Default(MappingProxyType({}))
+
+    @abstractmethod
     def converged(self, dlogz: float) -> tuple[bool, str]:
-        """Whether the answer is good enough, and why in a clause."""
+        """Whether the answer is good enough, and why in a clause; never if dlogz is 0."""
         ...
 
 
@@ -147,7 +205,11 @@ F = TypeVar("F", bound=Fit)
 
 
 class Method(Protocol[F]):
-    """An inference method: how to learn from observations, and where to look next."""
+    """An inference method: how to learn from observations, and where to look next.
+
+    It holds options only, never what it has learned: that is in the fits, which are replaced. Its ``repr`` says which
+    options, so that a store recognises it.
+    """
 
     def check(self, batch_size: int) -> None:
         """Raise InputError if batches of this size cannot be chosen."""

@@ -41,9 +41,12 @@ def runs(page):
 @pytest.mark.parametrize("page", list(filter(runs, PAGES)), ids=lambda p: p.stem)
 def test_python_of_every_page(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)  # for the files of the page
     namespace = {"__name__": "__main__"}
     for block in page_blocks(page):
-        if block["kind"] == "python" and not block["label"]:
+        if block["kind"] == "python" and block["label"]:
+            Path(block["label"]).write_text(block["text"], encoding="utf-8")
+        elif block["kind"] == "python":
             capsys.readouterr()
             exec(compile(block["text"], page.name, "exec"), namespace)
         elif block["label"] == "output":

@@ -18,7 +18,7 @@ from basq.auto.seen import Seen
 from basq.auto.settings import Settings
 from basq.auto.verdict import Facts, converged, doubts, unexplored
 from basq.errors import InputError
-from basq.method import Audit, Batch, Posterior
+from basq.method import Audit, Batch, Fit, Posterior
 from basq.numerics.gaussians import Measure
 from basq.numerics.stopwatch import Stopwatch
 from basq.observations import Observations
@@ -28,7 +28,7 @@ from basq.types import FloatArray
 
 
 @dataclass(frozen=True)
-class Blind:
+class Blind(Fit):
     """The state while every value seen is zero (−inf): nothing to model, only to search.
 
     Attributes
@@ -52,7 +52,7 @@ class Blind:
 
 
 @dataclass(frozen=True)
-class AutoFit:
+class AutoFit(Fit):
     """The engine's state after a batch.
 
     Attributes

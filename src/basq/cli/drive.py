@@ -10,8 +10,8 @@ from basq.cli.parser import DONE, INTERRUPTED, NOT_CONVERGED
 from basq.errors import InputError
 from basq.evaluation.call import Call
 from basq.evaluation.store import Store
+from basq.extras import registered
 from basq.inference import infer
-from basq.paper.method import Paper
 from basq.run import identity
 from basq.run.sampler import Sampler
 from basq.run.stopping import Stopping
@@ -24,10 +24,9 @@ def run(options: Any) -> int:
     """Start a run, or go on with the one in the store."""
     path, name = split(options.model)
     store = options.store or Path(f"{path.stem}-{name}.sqlite" if name else f"{path.stem}.sqlite")
-    method: Any = Paper() if options.method == "paper" else "auto"
     budget = {
-        "method": method, "batch_size": options.batch_size, "max_evals": options.max_evals, "dlogz": options.dlogz,
-        "on_error": options.on_error,
+        "method": options.method, "batch_size": options.batch_size, "max_evals": options.max_evals,
+        "dlogz": options.dlogz, "on_error": options.on_error,
     }  # fmt: skip
     calls = {key: getattr(options, key) for key in CALLS}
     return _drive(Model.load(options.model), store, budget, calls, options, seed=options.seed)
@@ -57,6 +56,8 @@ def _drive(
     if options.report is not None:
         check_output(options.report)
     Call(model.log_likelihood, ())  # can be called at all
+    if isinstance(calls["pool"], str):
+        registered("basq.pools", calls["pool"].partition(":")[0])  # can be found at all
     # made before the first call, so that the store knows its model whatever happens
     sampler = Sampler(model.prior, store=path, log_likelihood=model.log_likelihood, seed=seed, **budget)
     with sampler.store as store, store.driving():

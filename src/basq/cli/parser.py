@@ -133,7 +133,8 @@ def _add_run(commands: Commands) -> None:
     _add_budget(run, default=True)
     run.add_argument("--batch-size", type=int, default=16, metavar="N", help="points a batch (%(default)s)")
     run.add_argument("--seed", type=_whole(0), help="random seed; the same seed gives the same run")
-    run.add_argument("--method", choices=("auto", "paper"), default="auto", help="inference method (%(default)s)")
+    run.add_argument("--method", default="auto", metavar="NAME",
+                     help="inference method: auto, paper, or that of a plug-in (%(default)s)")  # fmt: skip
     run.add_argument("--on-error", choices=("record", "zero", "raise"), default="record",
                      help="a failed call means: nothing known, zero likelihood, stop (%(default)s)")  # fmt: skip
     run.add_argument("--vectorized", action="store_true", help="the function takes (n, d) and returns (n,)")
@@ -173,7 +174,7 @@ def _add_compare(commands: Commands) -> None:
     compare.add_argument("--max-time", type=_seconds, metavar="SECONDS", help="most seconds")
     compare.add_argument("--dprob", type=float, default=0.05, help="target error of the probabilities (%(default)s)")
     compare.add_argument("--batch-size", type=int, metavar="N", help="points a batch (16)")
-    compare.add_argument("--pool", type=_whole(1), metavar="N", help="worker processes (calls run in this one)")
+    compare.add_argument("--pool", type=_pool, metavar="N", help="worker processes, or a pool's name (calls run here)")
     compare.add_argument("--timeout", type=_seconds, metavar="SECONDS", help="most seconds of a call")
     compare.add_argument("--retries", type=_whole(0), metavar="N", help="how often a failed call is tried again (0)")
     compare.add_argument("--seed", type=_whole(0), help="random seed")
@@ -190,7 +191,7 @@ def _add_budget(parser: argparse.ArgumentParser, *, default: bool) -> None:
 
 
 def _add_calls(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--pool", type=_whole(1), metavar="N", help="worker processes (calls run in this one)")
+    parser.add_argument("--pool", type=_pool, metavar="N", help="worker processes, or a pool's name (calls run here)")
     parser.add_argument("--asynchronous", action="store_true", default=None,
                         help="give a free worker its next point at once")  # fmt: skip
     parser.add_argument("--timeout", type=_seconds, metavar="SECONDS", help="most seconds of a call")
@@ -261,6 +262,11 @@ def _whole(least: int) -> Callable[[str], int]:
         return number
 
     return read
+
+
+def _pool(text: str) -> int | str:
+    """Read a number of worker processes, or the name of a pool."""
+    return text if text[:1].isalpha() else _whole(1)(text)
 
 
 def _seconds(text: str) -> float:

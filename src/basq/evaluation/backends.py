@@ -6,7 +6,7 @@ import uuid
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
 from numbers import Integral
 from types import ModuleType
@@ -16,6 +16,7 @@ from basq.errors import EvaluationError, InputError
 from basq.evaluation import worker
 from basq.evaluation.call import Call, Outcome
 from basq.evaluation.task import Answer, Task, Workers
+from basq.extras import blaming, registered
 from basq.types import FloatArray, is_number
 
 POLL = 1.0
@@ -29,17 +30,25 @@ def workers(call: Call, pool: Any, timeout: float | None = None) -> Iterator[Wor
     Parameters
     ----------
     call : Call
-    pool : None, int, Executor, Dask client, Ray, or anything with ``.map``
+    pool : None, int, Executor, Dask client, Ray, anything with ``.map``, or the name of one of these
     timeout : float, optional
         Seconds that a call may take; it is ended then. Needs a process, so there is at least one.
     """
     if timeout is not None and not (is_number(timeout) and timeout > 0.0):
         raise InputError(f"timeout={timeout!r}: give the seconds that a call may take, or None.")
-    crew = _adapter(call, pool, timeout)
-    try:
+    with ExitStack() as stack:
+        crew = _adapter(call, _named(pool, stack) if isinstance(pool, str) else pool, timeout)
+        stack.callback(crew.close)
         yield crew
-    finally:
-        crew.close()
+
+
+def _named(name: str, stack: ExitStack) -> Any:
+    """Start the pool of an installed package, ``"name"`` or ``"name:argument"``, which ends with the stack."""
+    name, _, argument = name.partition(":")
+    entry = registered("basq.pools", name)
+    with blaming(entry):
+        made = entry.load()(argument)
+        return stack.enter_context(made) if isinstance(made, AbstractContextManager) else made
 
 
 def _adapter(call: Call, pool: Any, timeout: float | None) -> Workers:
@@ -48,17 +57,22 @@ def _adapter(call: Call, pool: Any, timeout: float | None) -> Workers:
     if is_number(pool, Integral):
         return _processes(call, int(pool), timeout)
     if isinstance(pool, Executor):
-        return Futures(call, pool.submit, lambda: getattr(pool, "_max_workers", None) or 1, timeout, tells=True)
+        return Futures(call, pool.submit, lambda: _size(pool, "_max_workers"), timeout, tells=True)
     if _comes_from(pool, "distributed") and hasattr(pool, "get_executor"):
         return _dask(call, pool, timeout)
-    if pool == "ray" or (isinstance(pool, ModuleType) and pool.__name__ == "ray"):
-        return _ray(call, timeout)
-    if hasattr(pool, "map") and not isinstance(pool, type):
+    if isinstance(pool, ModuleType) and pool.__name__ == "ray":
+        return _ray(call, pool, timeout)
+    if callable(getattr(pool, "map", None)) and not isinstance(pool, type):
         return Mapped(call, pool, timeout)
     raise InputError(
         f"pool={pool!r}: allowed are None, a number of worker processes, a concurrent.futures.Executor "
-        "(MPIPoolExecutor too), a Dask Client, 'ray', or an object with .map."
+        "(MPIPoolExecutor too), a Dask Client, an object with .map, or the name of a pool, such as 'ray'."
     )
+
+
+def _size(pool: Any, private: str) -> int:
+    """How many workers a pool has: what it says, or what those of the standard library keep to themselves."""
+    return getattr(pool, "n_workers", None) or getattr(pool, private, None) or 1
 
 
 def _comes_from(thing: Any, package: str) -> bool:
@@ -79,11 +93,18 @@ def _dask(call: Call, client: Any, timeout: float | None) -> Workers:
     return Futures(call, client.get_executor(pure=False).submit, lambda: sum(client.nthreads().values()), timeout)
 
 
-def _ray(call: Call, timeout: float | None) -> Workers:
+def ray_pool(address: str) -> Any:
+    """Ray, at an address or wherever it finds itself: ``pool="ray"``."""
     try:
         import ray
     except ImportError as error:
         raise InputError("pool='ray' needs Ray: pip install basq[ray].") from error
+    if address and not ray.is_initialized():
+        ray.init(address, log_to_driver=False)
+    return ray
+
+
+def _ray(call: Call, ray: Any, timeout: float | None) -> Workers:
     if not ray.is_initialized():
         ray.init(log_to_driver=False)
     function = ray.remote(worker.remote)
@@ -228,7 +249,7 @@ class Mapped:
     """Calls in whatever has a ``map``, such as ``multiprocessing.Pool``; the function travels as with futures."""
 
     def __init__(self, call: Call, pool: Any, timeout: float | None) -> None:
-        self.n_workers = getattr(pool, "_processes", None) or 1
+        self.n_workers = _size(pool, "_processes")
         self._pool, self._timeout = pool, timeout
         self._call, self._payload = call, b""
         self._token = uuid.uuid4().hex

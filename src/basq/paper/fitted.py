@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from basq.errors import InputError
-from basq.method import Posterior
+from basq.method import Fit, Posterior
 from basq.numerics.gaussians import GaussianMixture
 from basq.paper.evidence import Evidence, closed_form_evidence, empirical_evidence
 from basq.paper.models.base import Surrogate
@@ -47,7 +47,7 @@ class LikelihoodBand:
 
 
 @dataclass(frozen=True)
-class PaperFit:
+class PaperFit(Fit):
     """The surrogate after a batch, with what follows from it.
 
     Attributes

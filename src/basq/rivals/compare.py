@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -35,7 +35,7 @@ def compare(
     models: Mapping[str, Any],
     *,
     prior_odds: Mapping[str, float] | None = None,
-    method: Method[Any] | Literal["auto"] = "auto",
+    method: Method[Any] | str = "auto",
     batch_size: int = 16,
     max_evals: int | None = None,
     max_time: float | None = None,

@@ -1,5 +1,6 @@
 """What users may give, checked and in one form, before any call is spent."""
 
+import inspect
 import os
 from collections.abc import Callable, Sequence
 from numbers import Integral
@@ -7,17 +8,30 @@ from typing import Any, get_args
 
 import numpy as np
 
-from basq.auto.engine import Auto
 from basq.errors import InputError, StoreError
 from basq.evaluation.call import Outcome
 from basq.evaluation.crew import OnError
 from basq.evaluation.store import Store
-from basq.method import Method
+from basq.extras import blaming, registered
+from basq.method import Batch, Fit, Method
 from basq.prior import Prior, as_prior
 from basq.types import FloatArray, is_number
 
 CALLS_PER_DIMENSION = 50
 """Default budget: 50 (d + 2) calls, the habit of surrogate-based samplers."""
+
+METHOD: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "check": (("batch_size",), ()),
+    "initial_size": (("n_dim",), ()),
+    "fit": (("observations", "prior", "previous", "rng"), ()),
+    "select": (("fitted", "batch_size", "rng"), ("cost_ratio", "taken")),
+}
+"""How a run calls a method: what it gives by place and what by name."""
+
+ANSWERS = ("log_evidence", "log_evidence_std", "posterior")
+"""What a fit has to have of its own."""
+
+NOTHING = object()
 
 Evaluations = tuple[FloatArray, FloatArray, FloatArray]
 """Points (n, d), their log-likelihoods (n,) and noise standard deviations (n,)."""
@@ -43,12 +57,66 @@ def as_space(prior: Any, transform: Callable[[FloatArray], Any] | None, n_dim: i
 
 
 def as_method(method: Method[Any] | str) -> Method[Any]:
-    """The method, by name or as a configuration."""
-    if method == "auto":
-        return Auto()
-    if isinstance(method, str | type) or not hasattr(method, "select"):
-        raise InputError(f"method={method!r}: allowed are 'auto' and configurations such as basq.Paper().")
+    """The method, by name or as an object."""
+    if isinstance(method, str):
+        entry = registered("basq.methods", method)
+        with blaming(entry):
+            method = entry.load()()
+        return as_method(method)
+    if isinstance(method, type):
+        raise InputError(f"method={method.__name__}: this is a class; give an object, such as {method.__name__}().")
+    lacking = [name for name in METHOD if not callable(getattr(method, name, None))]
+    if lacking:
+        raise InputError(
+            f"method={method!r}: allowed are the name of a method, such as 'auto', or an object such as basq.Paper(). "
+            f"This one has no {', '.join(lacking)}; basq.Method says what it needs."
+        )
+    for name, (args, options) in METHOD.items():
+        signature = _signature(getattr(method, name))
+        try:
+            if signature is not None:
+                signature.bind(*args, **dict.fromkeys(options))
+        except TypeError as error:
+            form = ", ".join([*args, *(["*", *options] if options else [])])
+            raise InputError(
+                f"method={method!r}: its {name}{signature} cannot be called as {name}({form}): {error}; basq.Method "
+                "says what it is given."
+            ) from error
     return method
+
+
+def _signature(function: Callable[..., Any]) -> inspect.Signature | None:
+    """How a function is called; extension modules may not say."""
+    try:
+        return inspect.signature(function)
+    except (TypeError, ValueError):
+        return None
+
+
+def as_fit(fitted: Any, method: Method[Any]) -> Fit:
+    """What a method has learned, with all answers that a run asks for."""
+    if Fit not in type(fitted).__mro__:
+        raise InputError(
+            f"method={method!r}: its fit returned {type(fitted).__name__}, which is no subclass of basq.Fit; make it "
+            "one, and it has defaults for all that is optional."
+        )
+    lacking = [name for name in ANSWERS if inspect.getattr_static(fitted, name, NOTHING) is NOTHING]
+    if lacking:
+        raise InputError(f"method={method!r}: its fit returned {type(fitted).__name__} without {', '.join(lacking)}.")
+    answers: Fit = fitted
+    return answers
+
+
+def as_batch(batch: Any, n_dim: int, method: Method[Any]) -> Batch:
+    """Points that a method has chosen."""
+    if not isinstance(batch, Batch):
+        raise InputError(f"method={method!r}: its select returned {type(batch).__name__}; allowed is a basq.Batch.")
+    if not (np.ndim(batch.u) == 2 and np.shape(batch.u)[1] == n_dim and len(batch.u) and np.isfinite(batch.u).all()):
+        raise InputError(
+            f"method={method!r}: its select returned points of shape {np.shape(batch.u)}; allowed are one or more "
+            f"finite ones, (n, {n_dim})."
+        )
+    return batch
 
 
 def as_budget(max_evals: Any, prior: Prior) -> Any:

@@ -111,7 +111,7 @@ class Sampler:
         *,
         prior_transform: Callable[[FloatArray], Any] | None = None,
         n_dim: int | None = None,
-        method: Method[Any] | Literal["auto"] = "auto",
+        method: Method[Any] | str = "auto",
         batch_size: int = 16,
         max_evals: int | None = None,
         max_time: float | None = None,

@@ -14,6 +14,7 @@ from basq.observations import Failure, Observations
 from basq.prior import Prior
 from basq.results.record import Record
 from basq.results.result import Result
+from basq.run.arguments import as_batch, as_fit
 from basq.run.stopping import Stopping, Verdict
 from basq.types import FloatArray
 
@@ -39,10 +40,10 @@ class State:
             self.observations,
             self.history,
             _posterior(fitted),
-            getattr(fitted, "audits", ()),
+            fitted.audits,
             failures,
-            getattr(fitted, "log_surrogate", None),
-            noise=getattr(fitted, "noise", None),
+            fitted.log_surrogate,
+            noise=fitted.noise,
             sound=verdict.sound,
         )
 
@@ -96,7 +97,8 @@ class Run:
         last = state.history[-1].seconds
         ratio = last.get("evaluate", 0.0) / last["select"] if last.get("select") else 0.0
         with blas_threads(len(state.observations)):
-            return self.method.select(state.fitted, n, self.rng(1, first_id), cost_ratio=ratio, taken=taken)
+            batch = self.method.select(state.fitted, n, self.rng(1, first_id), cost_ratio=ratio, taken=taken)
+        return as_batch(batch, self.prior.n_dim, self.method)
 
     def learn(
         self,
@@ -109,14 +111,14 @@ class Run:
         info: dict[str, Any],
     ) -> State:
         """Algorithm 1, lines 12-16: train the surrogate on everything seen, integrate, judge."""
-        history = state.history if state else ()
+        history, previous = (state.history, state.fitted) if state else ((), None)
         rng = self.rng(2, len(history))
         start = time.perf_counter()
         with blas_threads(len(observations)):
-            fitted = self.method.fit(observations, self.prior, state.fitted if state else None, rng)
+            fitted = as_fit(self.method.fit(observations, self.prior, previous, rng), self.method)
             middle = time.perf_counter()
             evidence = fitted.log_evidence, fitted.log_evidence_std
             verdict = self.stopping.judge(fitted, n_calls, trouble)
-        times = {"fit": middle - start, "integrate": time.perf_counter() - middle}
+        times = {"fit": middle - start, "integrate": time.perf_counter() - middle, **fitted.seconds}
         record = Record(n_calls, *evidence, times | seconds, info)
         return State(observations, fitted, verdict, (*history, record))
