@@ -19,7 +19,8 @@ from basq import Sampler
 from basq.errors import InputError, StoreError, StoreInUseError
 from basq.evaluation import store as store_module
 from basq.evaluation.call import Outcome
-from basq.evaluation.store import FORMAT, Calls, Store
+from basq.evaluation.calls import Calls
+from basq.evaluation.store import FORMAT, Store
 from helpers.small import gauss
 
 PRIOR = {"a": (-3.0, 3.0), "b": stats.norm(0.0, 1.0)}
@@ -386,7 +387,7 @@ def test_a_store_can_be_made_by_many_processes_at_once(path):
 def test_processes_that_begin_a_run_at_once_begin_the_same_run(path):
     script = (
         "import sys, basq; sys.stdin.read(); "
-        f"s = basq.Sampler({{'a': (0, 1)}}, store={str(path)!r}, evaluations=([[0.5]], [1.0])); print(s.run.seed)"
+        f"s = basq.Sampler({{'a': (0, 1)}}, store={str(path)!r}, evaluations=([[0.5]], [1.0])); print(s.recipe.seed)"
     )
     pipe = subprocess.PIPE
     others = [subprocess.Popen([sys.executable, "-c", script], stdin=pipe, stdout=pipe) for _ in range(6)]

@@ -238,7 +238,7 @@ def test_a_class_that_is_gone_is_named(one, tmp_path, monkeypatch):
 
 
 def test_what_cannot_be_written_is_said(one, tmp_path):
-    hopeless = replace(one, message=threading.Lock())
+    hopeless = replace(one, why=threading.Lock())
     with pytest.raises(InputError, match=r"cannot be written.*lock"):
         hopeless.save(tmp_path / "r.basq")
     assert not list(tmp_path.iterdir())
@@ -452,10 +452,10 @@ def test_getdist_files(result, n, tmp_path, capsys):
 
 def test_getdist_files_keep_the_message_on_one_line(one, tmp_path, capsys):
     getdist = pytest.importorskip("getdist")
-    replace(one, message="Not converged: calls failed\nsampler=mcmc").to_getdist(tmp_path / "chain")
+    replace(one, status=basq.Status.NOT_CONVERGED, why="calls failed\nsampler=mcmc").to_getdist(tmp_path / "chain")
     again = getdist.loadMCSamples(str(tmp_path / "chain"), no_cache=True)
     assert again.sampler == "uncorrelated"
-    assert again.properties.string("message") == "Not converged: calls failed sampler=mcmc"
+    assert again.properties.string("message") == "Not converged: calls failed sampler=mcmc."
 
 
 def test_anesthetic_reads_the_getdist_files(awkward, tmp_path):
