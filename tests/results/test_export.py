@@ -208,6 +208,9 @@ def test_files_that_are_no_results_are_refused_with_a_reason(one, tmp_path):
     rewritten(path, format=99, basq="7.0")
     with pytest.raises(InputError, match=r"written by basq 7\.0.*too old"):
         basq.Result.load(path)
+    rewritten(path, format=1, basq="0.0")
+    with pytest.raises(InputError, match=r"written by basq 0\.0.*too new"):
+        basq.Result.load(path)
     one.save(path)
     path.write_bytes(path.read_bytes()[:-100])
     with pytest.raises(InputError, match="damaged"):
@@ -351,6 +354,7 @@ def test_arviz_groups(result):
         assert attributes["log_evidence"] == result.log_evidence
         assert attributes["log_evidence_std"] == result.log_evidence_std
         assert attributes["converged"] == result.converged
+        assert attributes["status"] == result.status
         assert attributes["message"] == result.message
         assert attributes["inference_library"] == "basq"
         assert attributes["inference_library_version"] == basq.__version__

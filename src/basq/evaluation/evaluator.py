@@ -204,6 +204,7 @@ class Evaluator:
             if not self._raises:
                 message = f"All {self._n_failed} calls have failed, so the run stops. One of them: {message}"
             error = EvaluationError(message)
-            if failures[0].traceback:
-                error.add_note(failures[0].traceback)
+            error.call_traceback = failures[0].traceback
+            if error.call_traceback:
+                error.add_note(error.call_traceback)
             raise error

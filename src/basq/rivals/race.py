@@ -21,7 +21,7 @@ IDLE = 0.05
 LAGGING = 0.5
 """Share of the calls of the most worthy model below which another one comes first: the former may be beyond help."""
 
-PATIENCE = 0.05
+PATIENCE = 0.01
 """Seconds to wait for the calls of one model before looking at those of the next, where several are under way."""
 
 
@@ -167,11 +167,10 @@ class Race:
     # --- which model is worth most ------------------------------------------------------------------------------------
 
     def choose(self) -> str | None:
-        """The model whose next calls are worth most; None if all that matters is known, or about to be."""
+        """The model whose next calls are worth most; None if all that matters is known."""
         unseen = [name for name, driver in self.drivers.items() if not driver.sampler.has_learned]
         if unseen:
-            idle = [name for name in unseen if self._wants_first(name)]
-            return min(idle, key=self.asked, default=None)
+            return min(unseen, key=self.asked)
         standing = self.standing()
         gains, unsure = standing.gain(), not standing.known_to(self.dprob)
         blame = IDLE * gains[standing.known].max(initial=0.0)
@@ -186,11 +185,6 @@ class Race:
             return None
         first, behind = max(worth, key=lambda name: worth[name]), min(worth, key=self.asked)
         return behind if self.asked(behind) < LAGGING * self.asked(first) else first
-
-    def _wants_first(self, name: str) -> bool:
-        """Whether the first look at a model is not all under way."""
-        driver = self.drivers[name]
-        return bool(driver.sampler.n_first) or not driver.evaluator.outstanding
 
     def _converged(self, name: str, dlogz: float) -> bool:
         return self.drivers[name].sampler.known.fitted.converged(dlogz)[0]

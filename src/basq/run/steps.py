@@ -137,4 +137,4 @@ class Recipe:
 
 def _stages(fitted: Fit, total: float) -> dict[str, float]:
     """Seconds by stage as the method has booked them; all of it is fitting for one that books nothing."""
-    return {"fit": total, "integrate": 0.0} | dict(getattr(fitted, "seconds", {}))
+    return dict(getattr(fitted, "seconds", None) or {"fit": total, "integrate": 0.0})
