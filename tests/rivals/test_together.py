@@ -10,8 +10,7 @@ import pytest
 import basq
 from basq import Status
 from basq.evaluation.store import Store
-
-PRIOR = {"a": (-3.0, 3.0), "b": (-3.0, 3.0)}
+from helpers.small import PRIOR
 
 
 def gaussian(width, shift=0.0):

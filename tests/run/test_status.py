@@ -7,7 +7,6 @@ import re
 import signal
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import basq
@@ -15,6 +14,7 @@ from basq import Status
 from basq.cli.parser import build_parser
 from basq.run.stopping import Verdict
 from basq.settings import BATCH_SIZE, DLOGZ, DPROB, ON_ERROR, budget
+from helpers.small import PRIOR, gauss
 
 SOURCE = Path(basq.__file__).parent
 
@@ -50,15 +50,8 @@ def test_a_verdict_follows_from_its_status():
     assert [s for s in Status if s.is_open] == [Status.RUNNING, Status.INTERRUPTED, Status.NOT_FINISHED]
 
 
-def gauss(x):
-    return -0.5 * float(np.sum((np.asarray(x) - 0.3) ** 2)) / 0.1
-
-
-BOX = {"a": (-3.0, 3.0), "b": (-3.0, 3.0)}
-
-
 def infer(function=gauss, **options):
-    return basq.infer(function, BOX, seed=1, progress=False, **options)
+    return basq.infer(function, PRIOR, seed=1, progress=False, **options)
 
 
 def test_runs_end_with_a_status():
@@ -101,7 +94,7 @@ def test_an_interrupted_run_says_so(capsys):
 
 
 def test_a_sampler_says_how_it_stands():
-    sampler = basq.Sampler(BOX, max_evals=40, seed=1)
+    sampler = basq.Sampler(PRIOR, max_evals=40, seed=1)
     assert sampler.verdict.status is Status.RUNNING
     assert sampler.n_first == 32
     batch = sampler.ask(20)
@@ -118,7 +111,7 @@ def test_a_sampler_says_how_it_stands():
 
 
 def test_a_sampler_that_has_asked_for_everything_and_knows_nothing_stops():
-    sampler = basq.Sampler(BOX, max_evals=20, seed=1)
+    sampler = basq.Sampler(PRIOR, max_evals=20, seed=1)
     sampler.ask(20)
     assert sampler.verdict.stop
     assert sampler.verdict.status is Status.NOT_CONVERGED
