@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 import basq
-from basq.inference import staffed
 from basq.problems import Problem
-from basq.rivals.compare import Race
 from basq.rivals.comparison import Comparison
+from basq.rivals.race import Race
+from basq.run.driver import Driver
 from basq.run.interrupt import Interrupt
 from basq.run.stopping import Stopping
 from benchmarks.study import Row, run_all, study_parser
@@ -66,15 +66,15 @@ class Equal(Race):
     def choose(self) -> str | None:
         if super().choose() is None:
             return None
-        return min(self.teams, key=self.asked)
+        return min(self.drivers, key=self.asked)
 
 
 class Alone(Race):
     """Every model on its own until it converges."""
 
     def choose(self) -> str | None:
-        for name, (sampler, _) in self.teams.items():
-            if not sampler.has_learned or not sampler.verdict.stop:
+        for name, driver in self.drivers.items():
+            if not driver.sampler.has_learned or not driver.sampler.verdict.stop:
                 return name
         return None
 
@@ -84,17 +84,17 @@ def race(kind: type[Race], models: dict[str, Moved], seed: int) -> Comparison:
     own = {name: 50 * (m.prior.n_dim + 2) for name, m in models.items()}
     budget = sum(own.values())
     with ExitStack() as stack:
-        teams = {
+        drivers = {
             name: stack.enter_context(
-                staffed(
+                Driver.open(
                     m.log_likelihood, m.prior, method="auto", batch_size=BATCH, dlogz=DLOGZ, vectorized=True,
                     max_evals=own[name] if kind is Alone else budget, pass_dict=False, pool=None, timeout=None,
-                    retries=0, on_error="record", seed=1000 * seed + i, interrupt=Interrupt(),
+                    retries=0, on_error="record", seed=1000 * seed + i, interrupt=Interrupt(stored=False),
                 )
             )
             for i, (name, m) in enumerate(models.items())
         }  # fmt: skip
-        contest = kind(teams, {}, dict.fromkeys(models, 1.0), Stopping(DLOGZ, budget), DPROB)
+        contest = kind(drivers, {}, dict.fromkeys(models, 1.0), Stopping(DLOGZ, budget), DPROB)
         for _ in contest.run():
             pass
         return contest.comparison(tuple(models), interrupted=False)

@@ -24,7 +24,7 @@ import numpy as np
 from scipy import stats
 
 import basq
-from basq.evaluation.backends import workers
+from basq.evaluation.backends import open_pool
 from basq.evaluation.call import Call, Outcome
 from basq.evaluation.store import Store
 from basq.evaluation.task import Task
@@ -61,7 +61,7 @@ class Sleeper:
 def utilisation(path: Path) -> tuple[float, float]:
     """Share of the workers' time spent in calls: while points were handed out to all of them, and in the whole run."""
     with Store(path) as store:
-        rows = store.rows("state = 'done'")
+        rows = [row for row in store.rows() if row["state"] == "done"]
     spans = np.array([(r["extra"]["begun"], r["extra"]["ended"]) for r in rows])
     names = np.array([r["worker"] for r in rows])
     all_up = max(spans[names == name, 0].min() for name in set(names))
@@ -110,14 +110,14 @@ def pool_cost(n: int) -> float:
         for future in [executor.submit(nothing, x) for x in points]:
             future.result()
         bare = time.perf_counter() - start
-    with workers(Call(nothing, ("a", "b", "c", "d")), 2) as crew:
+    with open_pool(Call(nothing, ("a", "b", "c", "d")), 2) as pool:
         for part in (points[:50], points):
             start = time.perf_counter()
             for i, x in enumerate(part):
-                crew.submit(Task((i,), x[None]))
+                pool.submit(Task((i,), x[None]))
             found = 0
             while found < len(part):
-                found += len(crew.collect(None))
+                found += len(pool.collect(None))
         ours = time.perf_counter() - start
     return ours / bare
 
@@ -161,6 +161,7 @@ def opening_cost(n: int, directory: Path) -> float:
             "n_evals": 1,
             "log_evidence": -1.25,
             "log_evidence_std": 0.1,
+            "status": "running",
             "message": "Running: …",
             "seconds": {"fit": 0.1},
         }

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from basq.rivals.compare import compare
     from basq.rivals.comparison import Comparison
     from basq.run.sampler import Sampler
+    from basq.status import Status
 
 __all__ = [
     "Audit",
@@ -37,6 +38,7 @@ __all__ = [
     "Prior",
     "Result",
     "Sampler",
+    "Status",
     "StoreError",
     "__version__",
     "compare",
@@ -57,6 +59,7 @@ _HOMES = {
     "Prior": "prior",
     "Result": "results.result",
     "Sampler": "run.sampler",
+    "Status": "status",
     "compare": "rivals.compare",
     "infer": "inference",
 }

@@ -26,9 +26,12 @@ class EvaluationError(BasqError, RuntimeError):
     ----------
     observations : Observations or None
         Everything that was evaluated before, so that nothing paid for is lost.
+    call_traceback : str or None
+        Where in the user's code, if the call that ended the run raised.
     """
 
     observations: Any = None
+    call_traceback: str | None = None
 
 
 class FitError(BasqError, RuntimeError):

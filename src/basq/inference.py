@@ -1,22 +1,21 @@
 """The five-line entry point."""
 
 import os
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from typing import Any
 
-from basq.errors import InputError, StoreError, counted
-from basq.evaluation.backends import workers
-from basq.evaluation.call import Call
-from basq.evaluation.crew import Crew, OnError
+from basq.errors import StoreError
 from basq.method import Method
-from basq.prior import Prior
 from basq.results.result import Result
-from basq.run.arguments import as_retries, as_space, check_function
+from basq.run.arguments import as_space, check_callback, check_function
+from basq.run.driver import Driver
 from basq.run.interrupt import Interrupt
+from basq.run.loop import run
 from basq.run.progress import shown
-from basq.run.sampler import Sampler, run
 from basq.run.steps import State
+from basq.settings import BATCH_SIZE, DLOGZ, ON_ERROR, RETRIES, OnError
+from basq.status import Status
 from basq.types import FloatArray, LogLikelihood
 
 
@@ -27,17 +26,17 @@ def infer(
     prior_transform: Callable[[FloatArray], Any] | None = None,
     n_dim: int | None = None,
     method: Method[Any] | str = "auto",
-    batch_size: int = 16,
+    batch_size: int = BATCH_SIZE,
     max_evals: int | None = None,
     max_time: float | None = None,
-    dlogz: float = 0.1,
+    dlogz: float = DLOGZ,
     vectorized: bool = False,
     pass_dict: bool = False,
     pool: Any = None,
     asynchronous: bool = False,
     timeout: float | None = None,
-    retries: int = 0,
-    on_error: OnError = "record",
+    retries: int = RETRIES,
+    on_error: OnError = ON_ERROR,
     store: str | os.PathLike[str] | None = None,
     evaluations: Any = None,
     seed: Any = None,
@@ -120,75 +119,29 @@ def infer(
     True
     """
     check_function(log_likelihood, prior)
-    if callback is not None and not callable(callback):
-        raise InputError(f"callback={callback!r}: give a function that takes the state, or None.")
+    check_callback(callback, "the state")
     with ExitStack() as stack:
         interrupt = stack.enter_context(Interrupt.watched(stored=store is not None))
-        sampler, team = stack.enter_context(
-            staffed(
+        driver = stack.enter_context(
+            Driver.open(
                 log_likelihood, as_space(prior, prior_transform, n_dim), method=method, batch_size=batch_size,
                 max_evals=max_evals, max_time=max_time, dlogz=dlogz, vectorized=vectorized, pass_dict=pass_dict,
                 pool=pool, timeout=timeout, retries=retries, on_error=on_error, store=store, evaluations=evaluations,
                 seed=seed, interrupt=interrupt,
             )
         )  # fmt: skip
-        view = stack.enter_context(shown(sampler.run.stopping.max_evals, sampler.store.counts()["done"], progress))
-        team.finished = view.finished
+        sampler, evaluator = driver.sampler, driver.evaluator
+        view = stack.enter_context(shown(sampler.recipe.stopping.max_evals, sampler.store.counts()["done"], progress))
+        evaluator.finished = view.finished
         try:
-            for state in run(sampler, team, asynchronous=asynchronous):
+            for state in run(sampler, evaluator, asynchronous=asynchronous):
                 last = state.history[-1]
                 view.learned(last.n_evals, f"log Z = {last.log_evidence:.3f} ± {last.log_evidence_std:.3f}")
                 if callback is not None:
                     callback(state)
         except BaseException as error:
             with suppress(StoreError):  # which may be the error itself
-                team.salvage()
-                keep(error, sampler)
+                driver.keep(error)
             raise
-        team.salvage()
-        return sampler.result(reason="Interrupted", fresh=interrupt())
-
-
-@contextmanager
-def staffed(
-    log_likelihood: LogLikelihood,
-    prior: Prior,
-    *,
-    vectorized: bool,
-    pass_dict: bool,
-    pool: Any,
-    timeout: float | None,
-    retries: int,
-    on_error: OnError,
-    interrupt: Interrupt,
-    **options: Any,
-) -> Iterator[tuple[Sampler, Crew]]:
-    """A sampler whose store this process drives, and workers for its calls; ``options`` are the sampler's."""
-    tries = as_retries(retries)
-    call = Call(log_likelihood, prior.names, pass_dict=pass_dict, vectorized=vectorized)
-    with ExitStack() as stack:
-        crew = stack.enter_context(workers(call, pool, timeout))
-        sampler = Sampler(prior, on_error=on_error, log_likelihood=log_likelihood, **options)
-        stack.callback(sampler.store.close)
-        stack.enter_context(sampler.store.driving())
-        yield (
-            sampler,
-            Crew(
-                crew,
-                sampler.store,
-                vectorized=vectorized,
-                retries=tries,
-                raises=on_error == "raise",
-                interrupted=interrupt,
-            ),
-        )
-
-
-def keep(error: BaseException, sampler: Sampler) -> None:
-    """Hang everything that was paid for on an error that leaves the run."""
-    observations = error.observations = sampler.observations()  # type: ignore[attr-defined]  # whatever error it is
-    if len(observations):
-        what = counted(len(observations), "evaluation is", "evaluations are")
-        error.add_note(f"{what} in this error's attribute `observations`.")
-    if sampler.store.path is not None:
-        error.add_note(f"The run is in {sampler.store.path}: the same command goes on from there.")
+        evaluator.salvage()
+        return sampler.result(ended=Status.INTERRUPTED, fresh=interrupt())

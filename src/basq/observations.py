@@ -1,7 +1,6 @@
 """What has been evaluated so far."""
 
 from dataclasses import dataclass, fields
-from typing import Any
 
 import numpy as np
 
@@ -105,8 +104,3 @@ class Failure:
     error: str
     traceback: str | None
     attempts: int
-
-    @classmethod
-    def of(cls, row: dict[str, Any]) -> "Failure":
-        """Read a row of the store."""
-        return cls(row["id"], row["x"], row["error"], row["traceback"], row["attempt"])

@@ -705,6 +705,24 @@ def test_compare_runs_models_and_reads_their_stores(tmp_path, monkeypatch, capsy
     assert "> 0.999" in row
 
 
+def test_compare_gives_free_workers_points_at_once(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "model.py").write_text(RIVALS)
+    options = ["--asynchronous", "--pool", "2", "--seed", "1", "--no-progress"]
+    assert main(["compare", "model.py:wide", "model.py:narrow", *options]) == 0
+    assert "evidence for wide against narrow" in capsys.readouterr().out
+
+
+def test_compare_says_by_its_exit_code_that_it_was_interrupted(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    ctrl_c = "\n\ndef rude(x):\n    import signal\n\n    signal.raise_signal(signal.SIGINT)\n    return wide(x)\n"
+    (tmp_path / "model.py").write_text(RIVALS + ctrl_c)
+    assert main(["compare", "model.py:rude", "model.py:wide", "--seed", "1", "--no-progress"]) == 130
+    out, err = capsys.readouterr()
+    assert "Interrupted after 1 calls." in out
+    assert "basq: the same command goes on" in err
+
+
 def test_compare_says_by_its_exit_code_that_nothing_is_decided(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "model.py").write_text(RIVALS)

@@ -19,7 +19,8 @@ from basq import Sampler
 from basq.errors import InputError, StoreError, StoreInUseError
 from basq.evaluation import store as store_module
 from basq.evaluation.call import Outcome
-from basq.evaluation.store import FORMAT, Calls, Store
+from basq.evaluation.calls import Calls
+from basq.evaluation.store import FORMAT, Store
 from helpers.small import gauss
 
 PRIOR = {"a": (-3.0, 3.0), "b": stats.norm(0.0, 1.0)}
@@ -386,7 +387,7 @@ def test_a_store_can_be_made_by_many_processes_at_once(path):
 def test_processes_that_begin_a_run_at_once_begin_the_same_run(path):
     script = (
         "import sys, basq; sys.stdin.read(); "
-        f"s = basq.Sampler({{'a': (0, 1)}}, store={str(path)!r}, evaluations=([[0.5]], [1.0])); print(s.run.seed)"
+        f"s = basq.Sampler({{'a': (0, 1)}}, store={str(path)!r}, evaluations=([[0.5]], [1.0])); print(s.recipe.seed)"
     )
     pipe = subprocess.PIPE
     others = [subprocess.Popen([sys.executable, "-c", script], stdin=pipe, stdout=pipe) for _ in range(6)]
@@ -508,6 +509,63 @@ def test_a_step_of_another_process_is_learned_too(path):
     assert a.result().log_evidence == b.result().log_evidence
 
 
+# --- what a store can be asked ----------------------------------------------------------------------------------------
+
+
+def test_failures_are_told_in_order_and_the_last_one_alone():
+    x = np.arange(8.0).reshape(4, 2)
+    with Store(None, 2) as store:
+        assert store.failures() == ()
+        assert store.last_failure() is None
+        ids = [int(i) for i in store.add(x, x, False, 0)]
+        store.retry([(ids[1], Outcome.failed("at first"))])
+        store.finish([(ids[3], Outcome.failed("late", "Traceback")), (ids[0], Outcome(1.0))])
+        store.finish([(ids[1], Outcome.failed("again"))])
+        first, last = store.failures()
+        assert (first.id, first.error, first.traceback, first.attempts) == (1, "again", None, 2)
+        assert (last.id, last.error, last.traceback, last.attempts) == (3, "late", "Traceback", 1)
+        np.testing.assert_array_equal(last.x, x[3])
+        assert store.last_failure().id == 3
+
+
+def test_given_values_are_not_those_of_the_run():
+    x = np.arange(4.0).reshape(2, 2)
+    with Store(None, 2) as store:
+        store.give(x, x, np.array([1.0, -np.inf]), np.array([0.0, 0.5]))
+        assert not store.has_own_values()
+        assert store.counts() == {"done": 2, "failed": 0, "pending": 0}
+        np.testing.assert_array_equal(store.done().log_likelihood, [1.0, -np.inf])
+        np.testing.assert_array_equal(store.done().noise, [0.0, 0.5])
+        (i,) = store.add(x[:1], x[:1], False, 1)
+        assert not store.has_own_values()
+        store.finish([(int(i), Outcome(2.0, worker="here:1"))])
+        assert store.has_own_values()
+
+
+def test_nothing_is_given_without_a_value():
+    with Store(None, 2) as store:
+        store.give(np.empty((0, 2)), np.empty((0, 2)), np.empty(0), np.empty(0))
+        assert store.extent() == (0, 0)
+
+
+def test_the_last_record_is_that_of_a_step_with_values():
+    with Store(None, 2) as store:
+        assert store.last_record() is None
+        store.learned(0, Calls.none(2), {})
+        assert store.last_record() is None
+        store.learned(1, Calls.none(2), {"status": basq.Status.RUNNING, "n_evals": 3})
+        store.learned(2, Calls.none(2), {})
+        assert store.last_record() == {"status": "running", "n_evals": 3}
+
+
+def test_steps_have_a_status(path):
+    result = infer(store=path)
+    with Store(path) as store:
+        statuses = [basq.Status(record["status"]) for _, record in store.steps()]
+    assert statuses[-1] is result.status is basq.Status.NOT_CONVERGED
+    assert set(statuses[:-1]) == {basq.Status.RUNNING}
+
+
 # --- format ---------------------------------------------------------------------------------------------------------
 
 
@@ -524,8 +582,17 @@ def test_a_newer_format_is_refused(path):
         infer(store=path)
 
 
+def test_a_format_that_there_is_no_way_from_is_refused(path):
+    infer(store=path, max_evals=40)
+    set_version(path, 1)
+    before = path.read_bytes()
+    with pytest.raises(StoreError, match=f"has format 1, made by an older basq; this one reads format {FORMAT}"):
+        infer(store=path)
+    assert path.read_bytes() == before
+
+
 def test_an_older_format_is_migrated(path, monkeypatch, plain):
-    """As it will be when there is a format 2: every old file passes through each step, once."""
+    """As it will be when there is a next format: every old file passes through each step, once."""
     infer(store=path, max_evals=40)
     calls = []
 

@@ -15,6 +15,7 @@ from basq.observations import Observations
 from basq.report.page import BIBTEX, CITATION, page
 from basq.report.tables import html_name
 from basq.results.result import Failure, Result
+from basq.status import Status
 from helpers import browser
 
 EVIL = "<script>alert('&\"')</script>"
@@ -146,7 +147,7 @@ def test_a_run_of_a_method_without_audits():
 
 def test_a_result_without_a_single_value(result):
     empty = Result(
-        -np.inf, np.inf, False, "Running: no call has succeeded yet.", result.prior, Observations.empty(2), (), None
+        -np.inf, np.inf, Status.RUNNING, "no call has succeeded yet", result.prior, Observations.empty(2), (), None
     )
     words = " ".join(Page(page(empty)).words)
     assert "Not finished" in words
@@ -156,10 +157,10 @@ def test_a_result_without_a_single_value(result):
 
 
 def test_a_run_in_which_every_call_failed(result):
-    message = "Running: no call has succeeded yet; 1 failed and 0 are pending."
+    why = "no call has succeeded yet; 1 failed and 0 are pending"
     failed = (Failure(0, np.array([0.1, 0.2]), "it raised", None, 1),)
     empty = Result(
-        -np.inf, np.inf, False, message, result.prior, Observations.empty(2), (), None, failures=failed
+        -np.inf, np.inf, Status.RUNNING, why, result.prior, Observations.empty(2), (), None, failures=failed
     )  # fmt: skip
     words = " ".join(Page(page(empty)).words)
     assert "Why: no call has succeeded yet; 1 failed and 0 are pending." in words
@@ -169,18 +170,18 @@ def test_a_run_in_which_every_call_failed(result):
     assert "will change" not in words
 
 
-@pytest.mark.parametrize("start", ["Running", "Interrupted"])
-def test_a_run_that_goes_on_or_was_stopped(result, start):
-    words = " ".join(Page(page(replace(result, converged=False, sound=False, message=f"{start}: log Z moved."))).words)
+@pytest.mark.parametrize("status", [Status.RUNNING, Status.INTERRUPTED])
+def test_a_run_that_goes_on_or_was_stopped(result, status):
+    words = " ".join(Page(page(replace(result, status=status, sound=False, why="log Z moved"))).words)
     assert "Not finished" in words
     assert "Still open: log Z moved." in words
     assert "not finished when this page was made" in words
-    assert start not in words
+    assert status.word not in words
     assert "The posterior below may be far off" in words
 
 
 def test_a_run_that_only_missed_its_target_is_not_called_far_off(result):
-    missed = replace(result, converged=False, sound=True, message="Not converged: 80 calls spent.")
+    missed = replace(result, status=Status.NOT_CONVERGED, sound=True, why="80 calls spent")
     words = " ".join(Page(page(missed)).words)
     assert "nothing but its size speaks against these numbers" in words
     assert "far off" not in words
@@ -190,7 +191,8 @@ def test_a_run_that_only_missed_its_target_is_not_called_far_off(result):
 
 def test_a_run_of_too_few_calls_has_no_table_and_no_corner(result):
     few = replace(
-        result, converged=False, sound=False, history=result.history[:1], audits=(), settings={"initial_size": 500}
+        result, status=Status.NOT_CONVERGED, sound=False, history=result.history[:1], audits=(),
+        settings={"initial_size": 500},
     )  # fmt: skip
     seen = Page(page(few))
     assert f"Too few calls for a posterior ({few.n_evals} of 500)." in seen.words
@@ -199,7 +201,7 @@ def test_a_run_of_too_few_calls_has_no_table_and_no_corner(result):
 
 
 def test_numbers_in_sentences_have_minus_signs(result):
-    moved = replace(result, converged=False, message="Not converged: log Z moved by -0.25 (from -3), pre-2 e-3.")
+    moved = replace(result, status=Status.NOT_CONVERGED, why="log Z moved by -0.25 (from -3), pre-2 e-3")
     words = " ".join(Page(page(moved, truth=result.log_evidence + 0.5)).words)
     assert "log Z moved by −0.25 (from −3), pre-2 e-3." in words
     assert "the error is −0.500" in words

@@ -208,6 +208,9 @@ def test_files_that_are_no_results_are_refused_with_a_reason(one, tmp_path):
     rewritten(path, format=99, basq="7.0")
     with pytest.raises(InputError, match=r"written by basq 7\.0.*too old"):
         basq.Result.load(path)
+    rewritten(path, format=1, basq="0.0")
+    with pytest.raises(InputError, match=r"written by basq 0\.0.*too new"):
+        basq.Result.load(path)
     one.save(path)
     path.write_bytes(path.read_bytes()[:-100])
     with pytest.raises(InputError, match="damaged"):
@@ -238,7 +241,7 @@ def test_a_class_that_is_gone_is_named(one, tmp_path, monkeypatch):
 
 
 def test_what_cannot_be_written_is_said(one, tmp_path):
-    hopeless = replace(one, message=threading.Lock())
+    hopeless = replace(one, why=threading.Lock())
     with pytest.raises(InputError, match=r"cannot be written.*lock"):
         hopeless.save(tmp_path / "r.basq")
     assert not list(tmp_path.iterdir())
@@ -351,6 +354,7 @@ def test_arviz_groups(result):
         assert attributes["log_evidence"] == result.log_evidence
         assert attributes["log_evidence_std"] == result.log_evidence_std
         assert attributes["converged"] == result.converged
+        assert attributes["status"] == result.status
         assert attributes["message"] == result.message
         assert attributes["inference_library"] == "basq"
         assert attributes["inference_library_version"] == basq.__version__
@@ -452,10 +456,10 @@ def test_getdist_files(result, n, tmp_path, capsys):
 
 def test_getdist_files_keep_the_message_on_one_line(one, tmp_path, capsys):
     getdist = pytest.importorskip("getdist")
-    replace(one, message="Not converged: calls failed\nsampler=mcmc").to_getdist(tmp_path / "chain")
+    replace(one, status=basq.Status.NOT_CONVERGED, why="calls failed\nsampler=mcmc").to_getdist(tmp_path / "chain")
     again = getdist.loadMCSamples(str(tmp_path / "chain"), no_cache=True)
     assert again.sampler == "uncorrelated"
-    assert again.properties.string("message") == "Not converged: calls failed sampler=mcmc"
+    assert again.properties.string("message") == "Not converged: calls failed sampler=mcmc."
 
 
 def test_anesthetic_reads_the_getdist_files(awkward, tmp_path):

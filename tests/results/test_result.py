@@ -283,7 +283,7 @@ def test_a_result_that_is_not_sure_says_so_above_its_table(separable):
     unsound = replace(separable, sound=False)
     assert f"\n\n{warning}\nparameter" in str(unsound)
     assert warning in unsound._repr_html_()
-    sure = replace(unsound, converged=True)
+    sure = replace(unsound, status=basq.Status.CONVERGED)
     assert warning not in str(sure) + sure._repr_html_()
     nothing = replace(unsound, standard_posterior=None)
     assert warning not in str(nothing) + nothing._repr_html_()

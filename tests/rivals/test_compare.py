@@ -10,8 +10,8 @@ import pytest
 import basq
 from basq.observations import Observations
 from basq.results.result import Result
-from basq.rivals.compare import IDLE
 from basq.rivals.comparison import Comparison
+from basq.rivals.race import IDLE
 from basq.rivals.standing import Standing
 from basq.run.sampler import Sampler
 
@@ -31,7 +31,8 @@ def fake(log_evidence, std, converged=True):
     """A result without a run; with values, if it is to have an evidence."""
     x = np.zeros((32 if np.isfinite(log_evidence) else 0, 2))
     seen = Observations.empty(2).append(x, x, np.zeros(len(x)), np.zeros(len(x)))
-    return Result(log_evidence, std, converged, "", basq.Prior(PRIOR), seen, (), None)
+    status = basq.Status.CONVERGED if converged else basq.Status.NOT_CONVERGED
+    return Result(log_evidence, std, status, "", basq.Prior(PRIOR), seen, (), None)
 
 
 def comparison(*models, odds=None):

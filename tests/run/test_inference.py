@@ -345,6 +345,7 @@ def test_callback_sees_every_batch():
     result = infer(gauss, BOX, callback=states.append)
     assert [len(s.observations) for s in states] == [8, 16, 24, 32, 40]
     assert [s.verdict.stop for s in states] == [False] * 4 + [True]
+    assert [s.verdict.status for s in states] == [basq.Status.RUNNING] * 4 + [result.status]
     assert len(states) == result.n_batches
     assert [r.n_evals for r in result.history] == [8, 16, 24, 32, 40]
     assert states[-1].fitted.log_evidence == result.log_evidence
@@ -617,6 +618,24 @@ def test_slow_calls_are_timed():
     seconds = infer(slow, BOX, max_evals=16).history[-1].seconds
     assert seconds["evaluate"] > 0.01
     assert seconds["select"] > 0.0
+
+
+class Booking(Auto):
+    """A method that books its own time."""
+
+    def fit(self, *args):
+        fitted = super().fit(*args)
+        object.__setattr__(fitted, "seconds", {"fit": 3.0, "integrate": 4.0})
+        return fitted
+
+
+def test_the_method_says_where_its_time_went_and_else_all_of_it_is_fitting():
+    booked = infer(gauss, BOX, method=Booking(), max_evals=16).history[-1].seconds
+    assert (booked["fit"], booked["integrate"]) == (3.0, 4.0)
+    assert set(booked) == {"select", "evaluate", "fit", "integrate"}
+    whole = infer(gauss, BOX, method=METHOD, max_evals=16).history[-1].seconds
+    assert set(whole) == {"select", "evaluate", "fit", "integrate"}
+    assert whole["fit"] > 0.0
 
 
 @pytest.mark.parametrize("vectorized", [False, True])

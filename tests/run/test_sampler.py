@@ -81,7 +81,7 @@ def test_points_under_way_are_not_asked_for_again(method):
     answered(sampler, 32)
     batches = [sampler.ask(8) for _ in range(4)]  # no value told in between
     points = np.concatenate([b.x for b in batches])
-    u = sampler.run.prior.to_standard(points)
+    u = sampler.recipe.prior.to_standard(points)
     nearest = np.sort(np.linalg.norm(u[:, None] - u, axis=2), axis=1)[:, 1]
     assert nearest.min() > 1e-3
     assert sorted(sampler.pending().ids) == sorted(np.concatenate([b.ids for b in batches]))

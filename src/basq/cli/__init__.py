@@ -28,12 +28,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         expected = isinstance(error, BasqError | OSError)
         line = str(error) if expected else f"{type(error).__name__}: {error}"
         say(f"basq: {' '.join(line.split())}", sys.stderr)
-        if not options.debug and (not expected or isinstance(error, FitError) or _of_the_user(error)):
+        hidden = not expected or isinstance(error, FitError) or getattr(error, "call_traceback", None)
+        if hidden and not options.debug:
             print("basq: --debug shows the traceback", file=sys.stderr)
         return WRONG_USE if isinstance(error, InputError | OSError) else FAILED
     return DONE if code is None else code
-
-
-def _of_the_user(error: Exception) -> bool:
-    """Whether an error carries the traceback of a call; one that only returned what is no number has none."""
-    return any(note.startswith("Traceback") for note in getattr(error, "__notes__", ()))

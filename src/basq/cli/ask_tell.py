@@ -24,7 +24,7 @@ def new(options: Any) -> None:
         max_evals=options.max_evals,
         dlogz=options.dlogz,
     )
-    say(f"{options.store}: {sampler.run.prior!r}")
+    say(f"{options.store}: {sampler.recipe.prior!r}")
 
 
 def _prior(place: str) -> Any:

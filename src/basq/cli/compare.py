@@ -9,6 +9,7 @@ from basq.cli.output import check_output, say, writing
 from basq.cli.parser import DONE, INTERRUPTED, NOT_CONVERGED
 from basq.errors import InputError
 from basq.rivals.compare import compare as compare_models
+from basq.status import Status
 
 
 def compare(options: Any) -> int:
@@ -16,21 +17,21 @@ def compare(options: Any) -> int:
     models = dict(_named(text) for text in options.models)
     if len(models) < len(options.models):
         raise InputError("compare: two models have the same name; give others, such as a=first/run.sqlite.")
-    given = {key: value for key in ("batch_size", "timeout", "retries") if (value := getattr(options, key)) is not None}
     runs = any(not isinstance(model, Path) for model in models.values())
     if options.output is not None:
         check_output(options.output)
     found = compare_models(
         models, prior_odds=_odds(options.odds, tuple(models)), max_evals=options.max_evals, max_time=options.max_time,
-        dprob=options.dprob, pool=options.pool, store=options.store if runs else None, seed=options.seed,
-        progress=not options.no_progress, **given,
+        dprob=options.dprob, batch_size=options.batch_size, pool=options.pool, asynchronous=options.asynchronous,
+        timeout=options.timeout, retries=options.retries, store=options.store if runs else None, seed=options.seed,
+        progress=not options.no_progress,
     )  # fmt: skip
     say(found)
     if options.output is not None:
         print()
         with writing(options.output, "picture"):
             found.plot().savefig(options.output, dpi=150)
-    if found.message.startswith("Interrupted"):
+    if found.status is Status.INTERRUPTED:
         print("basq: the same command goes on", file=sys.stderr)
         return INTERRUPTED
     return DONE if found.decided else NOT_CONVERGED

@@ -15,6 +15,7 @@ from basq.inference import infer
 from basq.run import identity
 from basq.run.sampler import Sampler
 from basq.run.stopping import Stopping
+from basq.status import Status
 
 CALLS = ("pool", "asynchronous", "timeout", "retries", "vectorized", "pass_dict")
 """How calls are made: what a store remembers for `resume`, beside its own settings."""
@@ -62,7 +63,7 @@ def _drive(
     sampler = Sampler(model.prior, store=path, log_likelihood=model.log_likelihood, seed=seed, **budget)
     with sampler.store as store, store.driving():
         store.set(command={"model": model.place, **calls})
-        ended, words = _standing(store, sampler.run.stopping)
+        ended, words = _standing(store, sampler.recipe.stopping)
     say(f"basq: {path}, {words}", sys.stderr)
     given = {key: value for key, value in calls.items() if value is not None}
     result = infer(
@@ -71,7 +72,7 @@ def _drive(
     )  # fmt: skip
     say(result)
     code = DONE if result.converged else NOT_CONVERGED
-    if result.message.startswith("Interrupted"):
+    if result.status is Status.INTERRUPTED:
         print(f"basq: go on with: basq resume {path}", file=sys.stderr)
         code = INTERRUPTED
     if options.report is not None:
@@ -88,8 +89,8 @@ def _standing(store: Store, target: Stopping) -> tuple[bool, str]:
     if not n_asked:
         return False, f"a new run: {targets}"
     if not (len(store.pending()) or len(store.news())):
-        last = next((record for _, record in reversed(store.steps()) if record), None)
-        if last is not None and last["converged"] and last["log_evidence_std"] <= target.dlogz:
+        last = store.last_record()
+        if last and last["status"] == Status.CONVERGED and last["log_evidence_std"] <= target.dlogz:
             return True, f"already converged after {n_done} calls (dlogz = {target.dlogz:g}); lower --dlogz to go on"
         if n_asked >= target.max_evals:
             return True, f"all {target.max_evals} calls of --max-evals are spent; allow more to go on"

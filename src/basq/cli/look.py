@@ -11,9 +11,10 @@ from basq.cli.output import check_output, say, writing
 from basq.cli.parser import DONE, FAILED
 from basq.errors import BasqError, EvaluationError, counted
 from basq.evaluation.store import Store
-from basq.results.result import Failure, Result
+from basq.results.result import Result
 from basq.run import identity
 from basq.run.sampler import Sampler
+from basq.status import Status
 
 
 def report(options: Any) -> None:
@@ -31,16 +32,17 @@ def _result(path: Path) -> Result:
     try:
         return sampler.result()
     except EvaluationError:
-        failures = tuple(Failure.of(row) for row in sampler.store.rows("state = 'failed'"))
-        counts = sampler.store.counts()
-        message = f"Running: no call has succeeded yet; {counts['failed']} failed and {counts['pending']} are pending."
-        return Result.nothing(sampler.run.prior, message, failures, identity.settings(sampler.store))
+        store = sampler.store
+        counts = store.counts()
+        why = f"no call has succeeded yet; {counts['failed']} failed and {counts['pending']} are pending"
+        settings = identity.settings(store)
+        return Result.nothing(sampler.recipe.prior, Status.RUNNING, why, store.failures(), settings)
 
 
 def show(options: Any) -> None:
     """Print evidence and posterior."""
     sampler = Sampler.open(options.store)
-    say(sampler.result(reason=None if sampler.store.driven else "Not finished"))
+    say(sampler.result(ended=None if sampler.store.driven else Status.NOT_FINISHED))
 
 
 def list_runs(options: Any) -> int:
@@ -65,15 +67,16 @@ def list_runs(options: Any) -> int:
 def _line(path: Path) -> str:
     """How far a run is: what its last step has learned, which costs no computation."""
     with Store(path) as store:
-        counts, steps, driven = store.counts(), store.steps(), store.driven
+        counts, last, driven = store.counts(), store.last_record(), store.driven
         n_new = int(np.sum(~np.isnan(store.news().log_likelihood)))
-    last = next((record for _, record in reversed(steps) if record), None)
-    state, known = "not finished", "nothing learned yet"
+    status, known = Status.RUNNING, "nothing learned yet"
     if last is not None:
-        known = f"{last['log_evidence']:.3f} ± {last['log_evidence_std']:.3f}"
-        if not last["message"].startswith("Running"):
-            state = "converged" if last["converged"] else "not converged"
+        status, known = Status(last["status"]), f"{last['log_evidence']:.3f} ± {last['log_evidence_std']:.3f}"
         if n_new:
             known += f", {counted(n_new, 'newer value')}"
-    state = "running" if driven else state
+    if driven:
+        status = Status.RUNNING
+    elif status is Status.RUNNING:
+        status = Status.NOT_FINISHED
+    state = status.word.lower()
     return f"{state:<13}  {counts['done']:>5} {counts['failed']:>6} {counts['pending']:>7}  {known}"

@@ -6,10 +6,15 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
+
+from basq.settings import BATCH_SIZE, CALLS_PER_DIMENSION, DLOGZ, DPROB, ON_ERROR, RETRIES, OnError
 
 DONE, FAILED, WRONG_USE, NOT_CONVERGED, INTERRUPTED = 0, 1, 2, 3, 130
 """Exit codes."""
+
+BUDGET = f"{CALLS_PER_DIMENSION} (d + 2)"
+"""The default budget, for people."""
 
 DEMOS = {
     "mixture": "a mixture of Gaussians, a normal prior over 3 parameters",
@@ -131,11 +136,11 @@ def _add_run(commands: Commands) -> None:
     run.add_argument("model", help="file.py or file.py:name")
     run.add_argument("--store", type=Path, help="SQLite file of the run (file.sqlite or file-name.sqlite, here)")
     _add_budget(run, default=True)
-    run.add_argument("--batch-size", type=int, default=16, metavar="N", help="points a batch (%(default)s)")
+    run.add_argument("--batch-size", type=int, default=BATCH_SIZE, metavar="N", help="points a batch (%(default)s)")
     run.add_argument("--seed", type=_whole(0), help="random seed; the same seed gives the same run")
     run.add_argument("--method", default="auto", metavar="NAME",
                      help="inference method: auto, paper, or that of a plug-in (%(default)s)")  # fmt: skip
-    run.add_argument("--on-error", choices=("record", "zero", "raise"), default="record",
+    run.add_argument("--on-error", choices=get_args(OnError), default=ON_ERROR,
                      help="a failed call means: nothing known, zero likelihood, stop (%(default)s)")  # fmt: skip
     run.add_argument("--vectorized", action="store_true", help="the function takes (n, d) and returns (n,)")
     run.add_argument("--pass-dict", action="store_true", help="the function takes a dict of parameter names")
@@ -170,22 +175,27 @@ def _add_compare(commands: Commands) -> None:
     compare.add_argument("-o", "--output", type=Path, help="picture to write")
     compare.add_argument("--store", type=Path, metavar="FOLDER", default=Path("compare"),
                          help="where the runs of models are kept (%(default)s)")  # fmt: skip
-    compare.add_argument("--max-evals", type=int, metavar="N", help="most calls of all models (50 (d + 2) each)")
+    compare.add_argument("--max-evals", type=int, metavar="N", help=f"most calls of all models ({BUDGET} each)")
     compare.add_argument("--max-time", type=_seconds, metavar="SECONDS", help="most seconds")
-    compare.add_argument("--dprob", type=float, default=0.05, help="target error of the probabilities (%(default)s)")
-    compare.add_argument("--batch-size", type=int, metavar="N", help="points a batch (16)")
+    compare.add_argument("--dprob", type=float, default=DPROB, help="target error of the probabilities (%(default)s)")
+    compare.add_argument("--batch-size", type=int, default=BATCH_SIZE, metavar="N", help="points a batch (%(default)s)")
     compare.add_argument("--pool", type=_pool, metavar="N", help="worker processes, or a pool's name (calls run here)")
+    compare.add_argument("--asynchronous", action="store_true", help="give a free worker its next point at once")
     compare.add_argument("--timeout", type=_seconds, metavar="SECONDS", help="most seconds of a call")
-    compare.add_argument("--retries", type=_whole(0), metavar="N", help="how often a failed call is tried again (0)")
+    compare.add_argument("--retries", type=_whole(0), default=RETRIES, metavar="N",
+                         help="how often a failed call is tried again (%(default)s)")  # fmt: skip
     compare.add_argument("--seed", type=_whole(0), help="random seed")
     compare.add_argument("--no-progress", action="store_true", help="no progress bar")
 
 
 def _add_budget(parser: argparse.ArgumentParser, *, default: bool) -> None:
-    more = " (50 (d + 2))" if default else ", those done included"
+    more = f" ({BUDGET})" if default else ", those done included"
     parser.add_argument("--max-evals", type=int, metavar="N", help=f"most likelihood calls{more}")
     parser.add_argument(
-        "--dlogz", type=float, default=0.1 if default else None, help=f"target error of log Z{' (0.1)' * default}"
+        "--dlogz",
+        type=float,
+        default=DLOGZ if default else None,
+        help=f"target error of log Z{f' ({DLOGZ:g})' if default else ''}",
     )
     parser.add_argument("--max-time", type=_seconds, metavar="SECONDS", help="most seconds, looked at between batches")
 
@@ -195,7 +205,8 @@ def _add_calls(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--asynchronous", action="store_true", default=None,
                         help="give a free worker its next point at once")  # fmt: skip
     parser.add_argument("--timeout", type=_seconds, metavar="SECONDS", help="most seconds of a call")
-    parser.add_argument("--retries", type=_whole(0), metavar="N", help="how often a failed call is tried again (0)")
+    parser.add_argument("--retries", type=_whole(0), metavar="N",
+                        help=f"how often a failed call is tried again ({RETRIES})")  # fmt: skip
     parser.add_argument("--report", type=Path, metavar="FILE", help="HTML page to write at the end")
     parser.add_argument("--no-progress", action="store_true", help="no progress bar")
 
@@ -227,9 +238,9 @@ def _add_ask_and_tell(commands: Commands) -> None:
     new.add_argument("store", type=Path, help="SQLite file to make")
     new.add_argument("prior", help="where the prior is, such as model.py:prior")
     new.add_argument("--seed", type=_whole(0), help="random seed")
-    new.add_argument("--batch-size", type=int, default=16, metavar="N", help="points a batch (%(default)s)")
-    new.add_argument("--max-evals", type=int, metavar="N", help="most calls (50 (d + 2))")
-    new.add_argument("--dlogz", type=float, default=0.1, help="target error of log Z (%(default)s)")
+    new.add_argument("--batch-size", type=int, default=BATCH_SIZE, metavar="N", help="points a batch (%(default)s)")
+    new.add_argument("--max-evals", type=int, metavar="N", help=f"most calls ({BUDGET})")
+    new.add_argument("--dlogz", type=float, default=DLOGZ, help="target error of log Z (%(default)s)")
 
     ask = _command(
         commands, "ask", ("ask_tell", "ask"), "write the next points to evaluate",

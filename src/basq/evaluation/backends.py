@@ -1,4 +1,4 @@
-"""From what the user gives as ``pool`` to workers: one small adapter for each kind of engine."""
+"""From what the user gives as ``pool`` to a `Pool`: one small adapter for each kind."""
 
 import multiprocessing
 import time
@@ -15,17 +15,17 @@ from typing import Any
 from basq.errors import EvaluationError, InputError
 from basq.evaluation import worker
 from basq.evaluation.call import Call, Outcome
-from basq.evaluation.task import Answer, Task, Workers
+from basq.evaluation.task import Answer, Pool, Task
 from basq.extras import blaming, registered
 from basq.types import FloatArray, is_number
 
 POLL = 1.0
-"""Seconds between two looks at an engine that gives no sign when a worker dies."""
+"""Seconds between two looks at a pool that gives no sign when a worker dies."""
 
 
 @contextmanager
-def workers(call: Call, pool: Any, timeout: float | None = None) -> Iterator[Workers]:
-    """Start workers for a function, and let go of them in the end; the user's own executor is left running.
+def open_pool(call: Call, pool: Any, timeout: float | None = None) -> Iterator[Pool]:
+    """Start a pool for a function, and let go of it in the end; the user's own executor is left running.
 
     Parameters
     ----------
@@ -37,9 +37,9 @@ def workers(call: Call, pool: Any, timeout: float | None = None) -> Iterator[Wor
     if timeout is not None and not (is_number(timeout) and timeout > 0.0):
         raise InputError(f"timeout={timeout!r}: give the seconds that a call may take, or None.")
     with ExitStack() as stack:
-        crew = _adapter(call, _named(pool, stack) if isinstance(pool, str) else pool, timeout)
-        stack.callback(crew.close)
-        yield crew
+        opened = _adapter(call, _named(pool, stack) if isinstance(pool, str) else pool, timeout)
+        stack.callback(opened.close)
+        yield opened
 
 
 def _named(name: str, stack: ExitStack) -> Any:
@@ -51,7 +51,7 @@ def _named(name: str, stack: ExitStack) -> Any:
         return stack.enter_context(made) if isinstance(made, AbstractContextManager) else made
 
 
-def _adapter(call: Call, pool: Any, timeout: float | None) -> Workers:
+def _adapter(call: Call, pool: Any, timeout: float | None) -> Pool:
     if pool is None:
         return Here(call) if timeout is None else _processes(call, 1, timeout)
     if is_number(pool, Integral):
@@ -79,7 +79,7 @@ def _comes_from(thing: Any, package: str) -> bool:
     return type(thing).__module__.partition(".")[0] == package
 
 
-def _processes(call: Call, n: int, timeout: float | None) -> Workers:
+def _processes(call: Call, n: int, timeout: float | None) -> Pool:
     if n < 1:
         raise InputError(f"pool={n}: give at least one worker process, or None to stay in this one.")
     from basq.evaluation.processes import Processes
@@ -87,7 +87,7 @@ def _processes(call: Call, n: int, timeout: float | None) -> Workers:
     return Processes(call, n, timeout)
 
 
-def _dask(call: Call, client: Any, timeout: float | None) -> Workers:
+def _dask(call: Call, client: Any, timeout: float | None) -> Pool:
     if client.status != "running":
         raise InputError(f"pool={client!r}: this Dask client has no connection (it is {client.status}).")
     return Futures(call, client.get_executor(pure=False).submit, lambda: sum(client.nthreads().values()), timeout)
@@ -104,7 +104,7 @@ def ray_pool(address: str) -> Any:
     return ray
 
 
-def _ray(call: Call, ray: Any, timeout: float | None) -> Workers:
+def _ray(call: Call, ray: Any, timeout: float | None) -> Pool:
     if not ray.is_initialized():
         ray.init(log_to_driver=False)
     function = ray.remote(worker.remote)

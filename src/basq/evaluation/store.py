@@ -11,8 +11,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +19,17 @@ import numpy as np
 
 from basq.errors import StoreError, StoreInUseError
 from basq.evaluation.call import Outcome
+from basq.evaluation.calls import Calls
+from basq.evaluation.lock import Lock
+from basq.observations import Failure
 from basq.types import BoolArray, FloatArray, IntArray
 
-FORMAT = 1
-"""Version of the file format; older ones are migrated when they are opened."""
+FORMAT = 2
+"""Version of the file format; older ones are migrated when they are opened, as far as there is a way."""
 MIGRATIONS: dict[int, Callable[[sqlite3.Connection], None]] = {}
-"""From each version to the next."""
+"""From each version to the next; none from 1, in which steps had no status and which was never released."""
+GIVEN = "given"
+"""The worker of values that the user had already."""
 APPLICATION_ID = 0x62617371  # "basq"
 PATIENCE = 60.0
 """Seconds to wait for another process that is writing."""
@@ -61,61 +65,6 @@ CREATE TABLE steps (
 """
 
 
-@dataclass(frozen=True)
-class Calls:
-    """Some calls as columns.
-
-    Attributes
-    ----------
-    table : (n, 5 + 2 d) array
-        id, batch, explores, log-likelihood (NaN where there is none), noise, x, u.
-    """
-
-    table: FloatArray
-
-    @classmethod
-    def none(cls, n_dim: int) -> "Calls":
-        return cls(np.empty((0, 5 + 2 * n_dim)))
-
-    def __len__(self) -> int:
-        return len(self.table)
-
-    def join(self, other: "Calls") -> "Calls":
-        return Calls(np.concatenate([self.table, other.table]))
-
-    @property
-    def ids(self) -> IntArray:
-        return self.table[:, 0].astype(np.intp)
-
-    @property
-    def batch(self) -> IntArray:
-        return self.table[:, 1].astype(np.intp)
-
-    @property
-    def explores(self) -> BoolArray:
-        return self.table[:, 2].astype(bool)
-
-    @property
-    def log_likelihood(self) -> FloatArray:
-        return self.table[:, 3]
-
-    @property
-    def noise(self) -> FloatArray:
-        return self.table[:, 4]
-
-    @property
-    def x(self) -> FloatArray:
-        return self.table[:, 5 : 5 + self._n_dim]
-
-    @property
-    def u(self) -> FloatArray:
-        return self.table[:, 5 + self._n_dim :]
-
-    @property
-    def _n_dim(self) -> int:
-        return (self.table.shape[1] - 5) // 2
-
-
 class Store:
     """Calls of one run.
 
@@ -135,9 +84,8 @@ class Store:
             raise StoreError(f"store={str(path)!r}: the directory {self.path.parent} does not exist.")
         if n_dim is None and (self.path is None or not self.path.exists()):
             raise StoreError(f"There is no store {str(path)!r}.")
-        self._driving = False
         self._writing = threading.RLock()  # values may be told from other threads
-        self._lock_path = None if self.path is None else f"{self.path.resolve()}.lock"  # whatever the directory later
+        self._lock = Lock(self.path)
         try:
             self._connection = sqlite3.connect(
                 self.path or ":memory:", isolation_level=None, timeout=PATIENCE, check_same_thread=False
@@ -189,6 +137,8 @@ class Store:
                 raise StoreError(f"{self} is not a store of basq; give another file name.")
             if version > FORMAT:
                 raise StoreError(f"{self} has format {version}, made by a newer basq; this one reads up to {FORMAT}.")
+            if not set(range(version, FORMAT)) <= set(MIGRATIONS):
+                raise StoreError(f"{self} has format {version}, made by an older basq; this one reads format {FORMAT}.")
             for old in range(version, FORMAT):
                 MIGRATIONS[old](self._connection)
                 execute(f"PRAGMA user_version = {old + 1}")
@@ -223,41 +173,20 @@ class Store:
     def driving(self, patience: float = 0.0) -> Iterator[None]:
         """Be the only one who chooses and evaluates calls; others may read and tell meanwhile.
 
-        The lock is the operating system's and ends with the process, however that ends.
-
         Parameters
         ----------
         patience : float
             Seconds to wait for another one.
         """
-        if self._lock_path is None or self._driving:
+        with self._lock.held(patience) as held:
+            if not held:
+                raise StoreInUseError(f"{self} is in use: another process chooses or evaluates its calls.")
             yield
-            return
-        lock = sqlite3.connect(self._lock_path, isolation_level=None, timeout=patience)
-        try:
-            lock.execute("PRAGMA journal_mode = OFF")  # nothing is ever written to it
-            lock.execute("BEGIN EXCLUSIVE")
-        except sqlite3.OperationalError as error:
-            lock.close()
-            raise StoreInUseError(f"{self} is in use: another process chooses or evaluates its calls.") from error
-        self._driving = True
-        try:
-            yield
-        finally:
-            self._driving = False
-            lock.close()
 
     @property
     def driven(self) -> bool:
         """Whether somebody is `driving`."""
-        if self._lock_path is None or self._driving:
-            return self._driving
-        try:
-            with closing(sqlite3.connect(f"{Path(self._lock_path).as_uri()}?mode=ro", uri=True, timeout=0.0)) as lock:
-                lock.execute("SELECT 1 FROM sqlite_master")
-        except sqlite3.OperationalError as error:
-            return error.sqlite_errorcode == sqlite3.SQLITE_BUSY  # otherwise there is no lock
-        return False
+        return self._lock.taken
 
     # --- what does not change during a run ----------------------------------------------------------------------------
 
@@ -293,6 +222,14 @@ class Store:
                 ],
             )
         return first + np.arange(len(x))
+
+    def give(self, x: FloatArray, u: FloatArray, log_likelihood: FloatArray, noise: FloatArray) -> None:
+        """Write values (n,) that the user has already as finished calls, a batch of their own."""
+        if len(x):
+            with self.transaction():
+                ids = self.add(x, u, False, self.extent()[1])
+                values = zip(map(int, ids), map(float, log_likelihood), map(float, noise), strict=True)
+                self.finish([(i, Outcome(value, sd, worker=GIVEN)) for i, value, sd in values])
 
     def finish(self, outcomes: Sequence[tuple[int, Outcome]]) -> None:
         """Write what became of calls; an outcome is final."""
@@ -367,8 +304,24 @@ class Store:
         ).fetchone()
         return first, last, total
 
-    def rows(self, where: str = "1 ORDER BY id") -> list[dict[str, Any]]:
+    def rows(self) -> list[dict[str, Any]]:
         """Everything known about every call, as dicts."""
+        return self._rows("1 ORDER BY id")
+
+    def failures(self) -> tuple[Failure, ...]:
+        """The calls that have failed for good."""
+        return tuple(map(_failure, self._rows("state = 'failed' ORDER BY id")))
+
+    def last_failure(self) -> Failure | None:
+        """The last of them; None if there is none."""
+        found = self._rows("state = 'failed' ORDER BY id DESC LIMIT 1")
+        return _failure(found[0]) if found else None
+
+    def has_own_values(self) -> bool:
+        """Whether a call of this run has a value, rather than the user before it."""
+        return bool(self._rows(f"state = 'done' AND worker IS NOT '{GIVEN}' LIMIT 1"))
+
+    def _rows(self, where: str) -> list[dict[str, Any]]:
         cursor = self._connection.execute(f"SELECT * FROM calls WHERE {where}")
         columns = [c[0] for c in cursor.description]
         return [_readable(dict(zip(columns, row, strict=True))) for row in cursor]
@@ -397,6 +350,13 @@ class Store:
         tables = [np.frombuffer(blob, dtype="<f8").reshape(-1, width) for blob, _ in found]
         return [(Calls(table), record) for table, record in zip(tables, records, strict=True)]
 
+    def last_record(self) -> dict[str, Any] | None:
+        """What came out of the last step that had a value to learn from; None if there is none."""
+        found = self._connection.execute(
+            "SELECT record FROM steps WHERE record != '{}' ORDER BY step DESC LIMIT 1"
+        ).fetchone()
+        return None if found is None else json.loads(found[0])
+
 
 def _readable(row: dict[str, Any]) -> dict[str, Any]:
     """Decode the columns that are not plain numbers or text."""
@@ -404,3 +364,7 @@ def _readable(row: dict[str, Any]) -> dict[str, Any]:
         row[key] = np.frombuffer(row[key], dtype="<f8")
     row["extra"] = json.loads(row["extra"]) if row["extra"] else None
     return row
+
+
+def _failure(row: dict[str, Any]) -> Failure:
+    return Failure(row["id"], row["x"], row["error"], row["traceback"], row["attempt"])

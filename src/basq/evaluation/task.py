@@ -32,8 +32,8 @@ class Task:
 Answer = tuple[Task, list[Outcome]]
 
 
-class Workers(Protocol):
-    """Where calls run.
+class Pool(Protocol):
+    """The workers of a run, whatever they are: where its calls are made.
 
     Attributes
     ----------

@@ -112,7 +112,7 @@ def _end_with_driver() -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-# --- workers of an engine: the function travels to each of them once --------------------------------------------------
+# --- workers of a given pool: the function travels to each of them once -----------------------------------------------
 
 _CALLS: dict[str, Call | Unloadable] = {}
 """Functions known in this process, by token."""

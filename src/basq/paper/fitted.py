@@ -1,5 +1,6 @@
 """The surrogate after a batch, and the answers that it gives."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -46,6 +47,15 @@ class LikelihoodBand:
         return self.log_scale + np.log(values, out=np.full_like(values, -np.inf), where=values > 0.0)
 
 
+def integrate(surrogate: Surrogate, measure: GaussianMixture, log_scale: float, points: FloatArray) -> Evidence | None:
+    """Moments of Z: in closed form where there is one, else over the empirical measure of points (N, d)."""
+    if log_scale == -np.inf:
+        return None
+    if surrogate.has_closed_form:
+        return closed_form_evidence(surrogate, measure, log_scale)
+    return empirical_evidence(surrogate, surrogate.gp.predict(points), np.ones(len(points)), log_scale)
+
+
 @dataclass(frozen=True)
 class PaperFit(Fit):
     """The surrogate after a batch, with what follows from it.
@@ -59,37 +69,35 @@ class PaperFit(Fit):
         −inf while every value seen is zero.
     points : (N, d) array
         Empirical measure; used only where no closed form exists.
+    evidence : Evidence or None
+        Moments of Z (Algorithm 1, line 15); None while every value seen is zero.
     seed : int
         Of the posterior's sampling.
+    seconds : mapping
+        Where the time went, by stage.
     """
 
     surrogate: Surrogate
     measure: GaussianMixture
     log_scale: float
     points: FloatArray
+    evidence: Evidence | None
     seed: int
-
-    @cached_property
-    def evidence(self) -> Evidence:
-        """Moments of Z (Algorithm 1, line 15): in closed form where there is one, else over the empirical measure."""
-        if self.surrogate.has_closed_form:
-            return closed_form_evidence(self.surrogate, self.measure, self.log_scale)
-        p = self.surrogate.gp.predict(self.points)
-        return empirical_evidence(self.surrogate, p, np.ones(len(self.points)), self.log_scale)
+    seconds: Mapping[str, float]
 
     @property
     def log_evidence(self) -> float:
         """Log E[Z]; −inf while every value seen is zero, NaN where the surrogate integrates to less than zero."""
-        return -np.inf if self.log_scale == -np.inf else self.evidence.log_mean
+        return self.evidence.log_mean if self.evidence else -np.inf
 
     @property
     def log_evidence_std(self) -> float:
-        return np.inf if self.log_scale == -np.inf else self.evidence.log_std
+        return self.evidence.log_std if self.evidence else np.inf
 
     @cached_property
     def posterior(self) -> Posterior:
         """The posterior in standard space."""
-        if self.log_scale == -np.inf:
+        if self.evidence is None:
             raise InputError("Every likelihood value so far is zero (−inf): there is no posterior yet.")
         if self.surrogate.has_closed_form:
             return closed_form_posterior(self.surrogate, self.measure)

@@ -10,8 +10,9 @@ from basq.errors import InputError
 from basq.gp.kernels import KernelFactory, KernelName
 from basq.gp.kernels.base import Differentiable, Spectral
 from basq.method import Batch
+from basq.numerics.stopwatch import Stopwatch
 from basq.observations import Observations
-from basq.paper.fitted import PaperFit
+from basq.paper.fitted import PaperFit, integrate
 from basq.paper.fourier import fourier_features
 from basq.paper.local_penalisation import local_penalisation
 from basq.paper.models import Model, ModelName, Surrogate
@@ -207,14 +208,18 @@ class Paper:
     ) -> PaperFit:
         """Fit the surrogate to everything seen."""
         data, log_scale = _scaled(observations)
-        last = None if previous is None else previous.surrogate
-        surrogate: object = as_model(self.model).fit(data, self._training(), last, prior.measure, rng)
+        last, clock = None if previous is None else previous.surrogate, Stopwatch()
+        with clock("fit"):
+            surrogate: object = as_model(self.model).fit(data, self._training(), last, prior.measure, rng)
         if not isinstance(surrogate, Surrogate):
             gave = shown(type(surrogate))
             raise InputError(f"Paper(model={shown(self.model)}): fit gave a {gave}, which is no basq.paper.Surrogate.")
         closed = surrogate.has_closed_form
         points = np.empty((0, prior.n_dim)) if closed else prior.measure.sample_quasi(N_EMPIRICAL, rng)
-        return PaperFit(surrogate, prior.measure, log_scale, points, int(rng.integers(2**31)))
+        with clock("integrate"):
+            evidence = integrate(surrogate, prior.measure, log_scale, points)
+        seed = int(rng.integers(2**31))
+        return PaperFit(surrogate, prior.measure, log_scale, points, evidence, seed, clock.seconds)
 
     def _training(self) -> Training:
         noise = None if self.noise == "fit" else float(self.noise)

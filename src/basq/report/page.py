@@ -39,8 +39,6 @@ MOST_FAILURES = 50
 FRACTION = re.compile(r"-?\d+\.\d+(?:e[+-]?\d+)?")
 MOST_IDS = 8
 """Failed calls that are named with a reason."""
-UNENDED = ("Running", "Interrupted")
-"""How the message of a run starts whose stopping rule has not spoken."""
 MOST_PIXELS = 1700
 """Width of a picture."""
 
@@ -124,8 +122,7 @@ def _verdict(result: "Result", truth: float | None) -> str:
     number = "No evidence yet"
     if known:
         number = f"log Z = {with_error(result.log_evidence, result.log_evidence_std)}".replace("-", "−")
-    start, _, rest = result.message.partition(": ")
-    why = rest if start in (word, *UNENDED) else result.message
+    why = f"{result.why}." if result.status.is_open or result.status.word == word else result.message
     lines = [_signed(f"{'Still open' if word == 'Not finished' else 'Why'}: {why}"), advice]
     calls = f"{result.n_evals} likelihood values in {counted(result.n_batches, 'batch', 'batches')}"
     if result.failures:
@@ -154,7 +151,7 @@ def _status(result: "Result") -> tuple[str, str, str]:
     if not result.n_evals and result.failures and not result.settings.get("pending"):
         return "poor", "No value", "Every call has failed: see the failed calls below, and correct the cause."
     known = np.isfinite(result.log_evidence)
-    if result.message.startswith(UNENDED):
+    if result.status.is_open:
         now = "the numbers are those of the calls so far" if known else "there are no numbers yet"
         return "open", "Not finished", f"The run was not finished when this page was made: {now}."
     if result.sound:

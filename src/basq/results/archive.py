@@ -12,8 +12,8 @@ from basq.version import __version__
 
 MAGIC = b"basq result\n"
 """First line of the file; a line of JSON and the pickled object follow."""
-FORMAT = 1
-"""Raised when older versions of basq could not read what this one writes."""
+FORMAT = 2
+"""Raised when versions of basq before and after could not read what the other one writes."""
 
 
 def write(path: Path, content: Any) -> None:
@@ -52,11 +52,12 @@ def read(path: Path) -> Any:
         head, blob = file.readline(), file.read()
     try:
         about = json.loads(head)
-        newer, version, digest = about["format"] > FORMAT, about["basq"], about["sha256"]
+        format_, version, digest = int(about["format"]), about["basq"], about["sha256"]
     except (ValueError, KeyError, TypeError) as error:
         raise InputError(f"{path} is damaged: its second line cannot be read.") from error
-    if newer:
-        raise InputError(f"{path} was written by basq {version}, in a format that basq {__version__} is too old for.")
+    if format_ != FORMAT:
+        age = "old" if format_ > FORMAT else "new"
+        raise InputError(f"{path} was written by basq {version}, in a format that basq {__version__} is too {age} for.")
     if hashlib.sha256(blob).hexdigest() != digest:
         raise InputError(f"{path} is damaged: it does not hold what was written. Copy it again.")
     try:

@@ -14,7 +14,7 @@ class Record:
         Calls so far, failed ones included.
     log_evidence, log_evidence_std : float
     seconds : dict
-        Time of the step by stage: select, evaluate, fit, integrate.
+        Time of the step by stage: select, evaluate, fit, integrate, and what else the method books (search).
     info : dict
         What the selection had to say.
     """

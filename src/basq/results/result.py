@@ -20,6 +20,7 @@ from basq.report.tables import QUANTILES, Row, Summary
 from basq.results import archive, export, words
 from basq.results.export import Draws
 from basq.results.record import Record
+from basq.status import Status
 from basq.types import FloatArray
 from basq.version import __version__
 
@@ -40,16 +41,17 @@ class Result:
     ----------
     log_evidence, log_evidence_std : float
         log Z and its standard deviation (also as ``logz``, ``logzerr``).
-    converged : bool
-    message : str
-        Why the run stopped, in a sentence.
+    status : Status
+        How the run stands, or how it has ended.
+    why : str
+        Why, in a clause.
     prior : Prior
     observations : Observations
         Every evaluated point with its value.
     history : tuple of Record
         One entry a batch.
     standard_posterior : Posterior or None
-        The posterior in standard space; None if the run found no mass, as ``message`` says.
+        The posterior in standard space; None if the run found no mass, as ``why`` says.
     audits : tuple of Audit
         How well each batch was predicted before it was evaluated, one row a batch (``pandas.DataFrame(result.audits)``
         makes a table); empty for methods without audits.
@@ -68,8 +70,8 @@ class Result:
 
     log_evidence: float
     log_evidence_std: float
-    converged: bool
-    message: str
+    status: Status
+    why: str
     prior: Prior
     observations: Observations
     history: tuple[Record, ...]
@@ -83,13 +85,28 @@ class Result:
 
     @classmethod
     def nothing(
-        cls, prior: Prior, message: str, failures: tuple[Failure, ...], settings: Mapping[str, Any] | None = None
+        cls,
+        prior: Prior,
+        status: Status,
+        why: str,
+        failures: tuple[Failure, ...],
+        settings: Mapping[str, Any] | None = None,
     ) -> "Result":
         """The answer of a run of which no call has succeeded."""
         empty = Observations.empty(prior.n_dim)
         return cls(
-            -np.inf, np.inf, False, message, prior, empty, (), None, failures=failures, settings=dict(settings or {})
+            -np.inf, np.inf, status, why, prior, empty, (), None, failures=failures, settings=dict(settings or {})
         )
+
+    @property
+    def converged(self) -> bool:
+        """Whether the target accuracy was reached and the tests were passed."""
+        return self.status is Status.CONVERGED
+
+    @property
+    def message(self) -> str:
+        """How the run has ended and why, in a sentence."""
+        return self.status.because(self.why)
 
     @property
     def logz(self) -> float:
@@ -288,6 +305,7 @@ class Result:
             "log_evidence": float(self.log_evidence),
             "log_evidence_std": float(self.log_evidence_std),
             "converged": int(self.converged),
+            "status": self.status.value,
             "message": self.message,
             "n_evals": self.n_evals,
             "inference_library": "basq",

@@ -1,34 +1,28 @@
-"""Rival models run together: each next batch goes to the one whose calls settle the most."""
+"""Rival models compared by their evidence, and run together where they have not been run."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from basq.errors import EvaluationError, InputError, StoreError
-from basq.evaluation.crew import Crew, OnError
-from basq.inference import staffed
-from basq.method import Fit, Method
-from basq.observations import Failure
-from basq.prior import as_prior
+from basq.errors import InputError, StoreError
+from basq.method import Method
+from basq.prior import Prior, as_prior
 from basq.results.result import Result
 from basq.rivals.comparison import Comparison, as_prior_odds
-from basq.rivals.standing import Standing, spread
-from basq.run.arguments import as_budget, as_seed
+from basq.rivals.race import Race
+from basq.run.arguments import as_budget, as_seed, check_callback
+from basq.run.driver import Driver
 from basq.run.interrupt import Interrupt
 from basq.run.progress import shown
-from basq.run.sampler import Points, Sampler
+from basq.run.sampler import Sampler
+from basq.run.steps import State
 from basq.run.stopping import Stopping
-from basq.types import is_number
-
-IDLE = 0.05
-"""Share of the largest part in the probabilities' variance below which a converged model is not to blame for it."""
-
-LAGGING = 0.5
-"""Share of the calls of the most worthy model below which another one comes first: the former may be beyond help."""
+from basq.settings import BATCH_SIZE, DLOGZ, DPROB, ON_ERROR, RETRIES, OnError
+from basq.types import LogLikelihood, is_number
 
 
 def compare(
@@ -36,20 +30,23 @@ def compare(
     *,
     prior_odds: Mapping[str, float] | None = None,
     method: Method[Any] | str = "auto",
-    batch_size: int = 16,
+    batch_size: int = BATCH_SIZE,
     max_evals: int | None = None,
     max_time: float | None = None,
-    dprob: float = 0.05,
-    dlogz: float = 0.1,
+    dprob: float = DPROB,
+    dlogz: float = DLOGZ,
     vectorized: bool = False,
     pass_dict: bool = False,
     pool: Any = None,
+    asynchronous: bool = False,
     timeout: float | None = None,
-    retries: int = 0,
-    on_error: OnError = "record",
+    retries: int = RETRIES,
+    on_error: OnError = ON_ERROR,
     store: str | os.PathLike[str] | None = None,
+    evaluations: Mapping[str, Any] | None = None,
     seed: Any = None,
     progress: bool = True,
+    callback: Callable[[str, State], None] | None = None,
 ) -> Comparison:
     """Compare rival models by their evidence: those that have been run, and those that are run here.
 
@@ -73,9 +70,16 @@ def compare(
         Target standard deviation of the model probabilities.
     dlogz : float
         Target standard deviation of log Z for a model to count as converged.
+    asynchronous : bool
+        Give a free worker its next point at once, of the model whose calls settle the most by then, instead of waiting
+        for a whole batch. The comparison then depends on the order in which calls finish.
     store : path, optional
         A folder with one SQLite file a model, made if it is missing; or a file name, to which the models' names are
         added. A comparison that is there already is taken up where it was left.
+    evaluations : dict, optional
+        Values known already, by the names of models that are run, each as in `infer`; they count towards ``max_evals``.
+    callback : callable, optional
+        Called with the name of a model and its state, after every batch of it.
     method, batch_size, vectorized, pass_dict, pool, timeout, retries, on_error, seed, progress
         As in `infer`, for every model that is run.
 
@@ -99,203 +103,41 @@ def compare(
     odds = as_prior_odds(prior_odds, tuple(models))
     if not (is_number(dprob) and dprob > 0.0):
         raise InputError(f"dprob={dprob!r}: give the standard deviation of the model probabilities to reach, above 0.")
+    check_callback(callback, "the name of a model and its state")
     given = {name: known for name, model in models.items() if (known := _as_result(model)) is not None}
     todo = {name: _as_model(name, model) for name, model in models.items() if name not in given}
+    known_values = _as_evaluations(evaluations, tuple(todo))
     if not todo:
-        return Comparison(given, odds, f"{len(given)} runs with {sum(r.n_evals for r in given.values())} calls.")
+        return Comparison.of_finished(given, odds, dprob)
     budget = sum(as_budget(None, prior) for _, prior in todo.values()) if max_evals is None else max_evals
     number, files = as_seed(seed), _files(store, list(todo))
     with ExitStack() as stack:
         interrupt = stack.enter_context(Interrupt.watched(stored=store is not None))
-        teams = {
+        drivers = {
             name: stack.enter_context(
-                staffed(
+                Driver.open(
                     log_likelihood, prior, method=method, batch_size=batch_size, max_evals=budget, dlogz=dlogz,
                     vectorized=vectorized, pass_dict=pass_dict, pool=pool, timeout=timeout, retries=retries,
-                    on_error=on_error, store=files[name], seed=_seed(number, name), interrupt=interrupt,
+                    on_error=on_error, store=files[name], evaluations=known_values.get(name), seed=_seed(number, name),
+                    interrupt=interrupt,
                 )
             )
             for name, (log_likelihood, prior) in todo.items()
         }  # fmt: skip
-        race = Race(teams, given, odds, Stopping(dlogz, budget, max_time), dprob)
+        race = Race(drivers, given, odds, Stopping(dlogz, budget, max_time), dprob)
         try:
             with shown(budget, race.n_done, progress) as view:
-                for _, crew in teams.values():
-                    crew.finished = view.finished
-                for _ in race.run():
+                for driver in drivers.values():
+                    driver.evaluator.finished = view.finished
+                for name in race.run(asynchronous=asynchronous):
                     view.learned(race.n_done, race.news)
+                    if callback is not None:
+                        callback(name, drivers[name].sampler.known)
         except BaseException as error:
             with suppress(StoreError):  # which may be the error itself
                 race.keep(error)
             raise
         return race.comparison(tuple(models), interrupted=interrupt())
-
-
-class Race:
-    """Models that share a budget of calls.
-
-    Parameters
-    ----------
-    teams : dict of (Sampler, Crew)
-        The models that run.
-    given : dict of Result
-        Those that have been run.
-    prior_odds : dict of float
-    stopping : Stopping
-        For all of them together; its ``dlogz`` is for each.
-    dprob : float
-    """
-
-    def __init__(
-        self,
-        teams: dict[str, tuple[Sampler, Crew]],
-        given: dict[str, Result],
-        prior_odds: dict[str, float],
-        stopping: Stopping,
-        dprob: float,
-    ) -> None:
-        self.teams, self.given, self.odds, self.stopping, self.dprob = teams, given, prior_odds, stopping, dprob
-        first = sum(sampler.run.design_size(0) for sampler, _ in teams.values())
-        if stopping.max_evals < first:
-            raise InputError(f"max_evals={stopping.max_evals}: a first look at all models takes {first} calls.")
-
-    def asked(self, name: str) -> int:
-        """Calls of a model, finished or not."""
-        return self.teams[name][0].store.extent()[0]
-
-    @property
-    def n_done(self) -> int:
-        """Calls that have ended, failed ones included."""
-        counts = [sampler.store.counts() for sampler, _ in self.teams.values()]
-        return sum(c["done"] + c["failed"] for c in counts)
-
-    @property
-    def n_left(self) -> int:
-        return max(self.stopping.max_evals - sum(map(self.asked, self.teams)), 0)
-
-    def run(self) -> Iterator[str]:
-        """Yield the name of the model that has learned, batch after batch, until there is nothing to gain."""
-        for name, (sampler, _) in self.teams.items():
-            if not self._finish(name, sampler.pending()):  # what an interrupted run has left
-                return
-        while self.n_left and not self.stopping.out_of_time:
-            chosen = self.choose()
-            if chosen is None or not self._finish(chosen, self._next(chosen)):
-                return
-            yield chosen
-
-    def _next(self, name: str) -> Points:
-        """A model's next points: all of its first look, then a batch, as far as the calls go."""
-        sampler, _ = self.teams[name]
-        return sampler.choose(min(sampler.run.batch_size, self.n_left) if self.asked(name) else None)
-
-    def _finish(self, name: str, points: Points) -> bool:
-        """Evaluate points, and learn whatever has not been learned yet; False if the user has interrupted."""
-        sampler, crew = self.teams[name]
-        crew.start(points)
-        try:
-            if not crew.finish():
-                return False
-        except EvaluationError as error:
-            error.args = (f"{name}: {error}",)  # which of the models it is
-            raise
-        sampler.learn()
-        return True
-
-    def choose(self) -> str | None:
-        """The model whose next batch is worth most; None if all that matters is known."""
-        unseen = [name for name, (sampler, _) in self.teams.items() if not sampler.has_learned]
-        if unseen:
-            return min(unseen, key=self.asked)
-        standing = self.standing()
-        gains, unsure = standing.gain(), self._unsure(standing)
-        blame = IDLE * gains[standing.known].max(initial=0.0)
-        worth = {}
-        for name, in_race, p, gain in zip(self.odds, standing.in_race, standing.probability, gains, strict=True):
-            if self._closed(name) or not in_race:
-                continue
-            needed = max(self.stopping.dlogz, 0.5 * self.dprob / max(p * (1.0 - p), 1e-9))
-            if not self._converged(name, needed) or (unsure and gain > blame):
-                worth[name] = gain, p
-        if not worth:
-            return None
-        first, behind = max(worth, key=lambda name: worth[name]), min(worth, key=self.asked)
-        return behind if self.asked(behind) < LAGGING * self.asked(first) else first
-
-    def _unsure(self, standing: Standing) -> bool:
-        return bool(standing.probability_std.max() > self.dprob)
-
-    def _converged(self, name: str, dlogz: float) -> bool:
-        return self.teams[name][0].known.fitted.converged(dlogz)[0]
-
-    def _closed(self, name: str) -> bool:
-        """Whether a model gets no more calls whatever happens: it was given, or nearly all of its calls fail."""
-        if name in self.given:
-            return True
-        verdict = self.teams[name][0].verdict
-        return verdict.stop and not verdict.converged and self.n_left > 0  # it stops where no call is left, too
-
-    def standing(self) -> Standing:
-        """How the models stand now."""
-        log_evidence, errors = [], []
-        for name in self.odds:
-            known: Result | Fit
-            if name in self.given:
-                known = self.given[name]
-                converged, seen = known.converged, known.observations
-            else:
-                state = self.teams[name][0].known
-                known, seen, converged = state.fitted, state.observations, self._converged(name, self.stopping.dlogz)
-            log_evidence.append(known.log_evidence)
-            errors.append(spread(known.log_evidence_std, converged, seen.log_values, seen.u.shape[1]))
-        return Standing(np.array(log_evidence), np.array(errors), np.log(list(self.odds.values())))
-
-    @property
-    def news(self) -> str:
-        """The models' probabilities, in a few words."""
-        if not self._all_known:
-            return "a first look at every model"
-        standing = self.standing()
-        figures = zip(self.odds, standing.probability, standing.probability_std, strict=True)
-        return ", ".join(f"{name} {p:.3f} ± {sd:.3f}" for name, p, sd in figures)
-
-    def comparison(self, names: tuple[str, ...], *, interrupted: bool) -> Comparison:
-        """What is known in the end."""
-        results = dict(self.given)
-        in_race = dict(zip(self.odds, self.standing().in_race, strict=True)) if self._all_known else {}
-        for name, (sampler, crew) in self.teams.items():
-            crew.salvage()
-            ended = "Ended with the comparison" if in_race.get(name, True) else "Out of the race"
-            results[name] = _result(sampler, "Interrupted" if interrupted else ended, fresh=interrupted)
-        return Comparison({n: results[n] for n in names}, self.odds, self._message(interrupted))
-
-    @property
-    def _all_known(self) -> bool:
-        return all(sampler.has_learned for sampler, _ in self.teams.values())
-
-    def _message(self, interrupted: bool) -> str:
-        calls = f"{self.n_done} calls"
-        if interrupted:
-            return f"Interrupted after {calls}."
-        if self.choose() is None:
-            standing = self.standing()
-            left = [n for n, racing in zip(self.odds, standing.in_race, strict=True) if racing and self._closed(n)]
-            if left and self._unsure(standing):
-                return f"{calls}: the errors that are left are those of {', '.join(left)}, not given any more calls."
-            return f"{calls}: more would not change the probabilities by more than {self.dprob:g}."
-        if self.n_left == 0:
-            return f"All {self.stopping.max_evals} calls are spent, and the probabilities are not as sure as asked for."
-        return f"The time is over after {calls}, and the probabilities are not as sure as asked for."
-
-    def keep(self, error: BaseException) -> None:
-        """Hang everything that was paid for on an error that leaves the race."""
-        seen = error.observations = {}  # type: ignore[attr-defined]  # whatever error it is
-        error.add_note("The evaluations of every model are in this error's attribute `observations`.")
-        for name, (sampler, crew) in self.teams.items():
-            crew.salvage()
-            seen[name] = sampler.observations()
-            if sampler.store.path is not None:
-                error.add_note(f"The evaluations of {name} are in {sampler.store.path}: the same command goes on.")
 
 
 def _as_result(model: Any) -> Result | None:
@@ -309,15 +151,7 @@ def _as_result(model: Any) -> Result | None:
     return None
 
 
-def _result(sampler: Sampler, reason: str, *, fresh: bool) -> Result:
-    """What is known of a model in the end; that may be nothing, which is no reason to lose what the others know."""
-    if len(sampler.observations()):
-        return sampler.result(reason=reason, fresh=fresh)
-    failures = tuple(map(Failure.of, sampler.store.rows("state = 'failed'")))
-    return Result.nothing(sampler.run.prior, f"{reason}: no call has succeeded yet.", failures)
-
-
-def _as_model(name: str, model: Any) -> tuple[Any, Any]:
+def _as_model(name: str, model: Any) -> tuple[LogLikelihood, Prior]:
     """Log-likelihood and prior of a model that has to be run."""
     if isinstance(model, tuple) and len(model) == 2:
         log_likelihood, prior = model
@@ -331,6 +165,21 @@ def _as_model(name: str, model: Any) -> tuple[Any, Any]:
     if not callable(log_likelihood):
         raise InputError(f"compare: the log-likelihood of {name!r} cannot be called.")
     return log_likelihood, as_prior(prior)
+
+
+def _as_evaluations(evaluations: Any, names: tuple[str, ...]) -> dict[str, Any]:
+    """Values known already of models that have to be run, by name; each is checked with its prior."""
+    if evaluations is None:
+        return {}
+    if not isinstance(evaluations, Mapping):
+        raise InputError(
+            f"evaluations must be a dict by the names of models, each as in infer; got {type(evaluations).__name__}."
+        )
+    strange = [name for name in evaluations if name not in names]
+    if strange:
+        run = f"those that are run here: {', '.join(names)}" if names else "models that are run, and here is none"
+        raise InputError(f"evaluations: {strange[0]!r} cannot have any; allowed are {run}.")
+    return dict(evaluations)
 
 
 def _seed(number: int | None, name: str) -> int | None:

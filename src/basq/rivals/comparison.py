@@ -2,7 +2,7 @@
 
 import html
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ from basq.errors import InputError, counted
 from basq.report.tables import aligned
 from basq.results.result import Result
 from basq.rivals.standing import SCALE, Standing, spread
+from basq.status import Status
 from basq.types import is_number
 
 if TYPE_CHECKING:
@@ -31,13 +32,23 @@ class Comparison:
         By the names of the models.
     prior_odds : dict of float
         Of each model before the data, relative to each other.
+    status : Status
+        ``CONVERGED`` if the probabilities are as sure as asked for, else ``NOT_CONVERGED`` or ``INTERRUPTED``.
     message : str
         What was done, and why it ended.
     """
 
     results: dict[str, Result]
     prior_odds: dict[str, float]
+    status: Status
     message: str
+
+    @classmethod
+    def of_finished(cls, results: dict[str, Result], prior_odds: dict[str, float], dprob: float) -> "Comparison":
+        """Compare runs that have ended; ``dprob`` is how sure the probabilities have to be."""
+        message = f"{len(results)} runs with {sum(r.n_evals for r in results.values())} calls."
+        found = cls(results, prior_odds, Status.NOT_CONVERGED, message)
+        return replace(found, status=Status.CONVERGED) if found.standing.known_to(dprob) else found
 
     @property
     def names(self) -> tuple[str, ...]:

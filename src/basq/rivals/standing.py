@@ -92,6 +92,10 @@ class Standing:
         """Standard deviation of each probability (k,)."""
         return np.where(self.known, self.draws.std(axis=0), np.inf)
 
+    def known_to(self, dprob: float) -> bool:
+        """Whether all probabilities are known to a standard deviation."""
+        return bool(self.probability_std.max() <= dprob)
+
     @property
     def in_race(self) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
         """Models that may still matter (k,)."""

@@ -10,15 +10,12 @@ import numpy as np
 
 from basq.errors import InputError, StoreError
 from basq.evaluation.call import Outcome
-from basq.evaluation.crew import OnError
 from basq.evaluation.store import Store
 from basq.extras import blaming, registered
 from basq.method import Batch, Fit, Method
 from basq.prior import Prior, as_prior
+from basq.settings import OnError, budget
 from basq.types import FloatArray, is_number
-
-CALLS_PER_DIMENSION = 50
-"""Default budget: 50 (d + 2) calls, the habit of surrogate-based samplers."""
 
 METHOD: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "check": (("batch_size",), ()),
@@ -42,6 +39,12 @@ def check_function(log_likelihood: Any, prior: Any) -> None:
     if not callable(log_likelihood):
         swapped = "; prior is a function: did you mean infer(log_likelihood, prior)?" if callable(prior) else "."
         raise InputError(f"log_likelihood must be callable, got {type(log_likelihood).__name__}{swapped}")
+
+
+def check_callback(callback: Any, takes: str) -> None:
+    """Refuse what is no function before any call is spent."""
+    if callback is not None and not callable(callback):
+        raise InputError(f"callback={callback!r}: give a function that takes {takes}, or None.")
 
 
 def as_space(prior: Any, transform: Callable[[FloatArray], Any] | None, n_dim: int | None) -> Prior:
@@ -121,7 +124,7 @@ def as_batch(batch: Any, n_dim: int, method: Method[Any]) -> Batch:
 
 def as_budget(max_evals: Any, prior: Prior) -> Any:
     """The number of calls allowed; `Stopping` checks it."""
-    return CALLS_PER_DIMENSION * (prior.n_dim + 2) if max_evals is None else max_evals
+    return budget(prior.n_dim) if max_evals is None else max_evals
 
 
 def as_seed(seed: Any) -> int | None:

@@ -107,7 +107,7 @@ def check_function(store: Store, function: LogLikelihood) -> None:
     if known is None:
         store.set(function=mine)
     elif mine["python"] == known["python"] and mine["code"] != known["code"]:
-        if store.rows("state = 'done' AND worker IS NOT 'given' LIMIT 1"):
+        if store.has_own_values():
             same = mine["name"] == known["name"]
             change = (
                 f"the code of {mine['name']} has changed" if same else f"it was {known['name']}, not {mine['name']}"

@@ -1,25 +1,24 @@
-"""The loop of Algorithm 1, and the same loop in the user's hands: ask, tell, result."""
+"""A run in parts: ask, tell, learn, result; in the user's hands, or in those of the loop."""
 
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
 
 from basq.errors import EvaluationError, InputError, StoreInUseError
-from basq.evaluation.call import Outcome
-from basq.evaluation.crew import ALL_FAILED, Crew, OnError
-from basq.evaluation.store import PATIENCE, Calls, Store
+from basq.evaluation.calls import Calls
+from basq.evaluation.evaluator import ALL_FAILED
+from basq.evaluation.store import PATIENCE, Store
 from basq.method import Batch, Method
 from basq.observations import Observations
-from basq.results.result import Failure, Result
+from basq.results.result import Result
 from basq.run import identity
 from basq.run.arguments import (
-    Evaluations,
     as_batch_size,
     as_budget,
     as_evaluations,
@@ -29,56 +28,15 @@ from basq.run.arguments import (
     as_seed,
     as_space,
 )
-from basq.run.steps import Run, State
+from basq.run.points import Points
+from basq.run.steps import Recipe, State
 from basq.run.stopping import Stopping, Verdict
+from basq.settings import BATCH_SIZE, DLOGZ, ON_ERROR, OnError
+from basq.status import Status
 from basq.types import FloatArray, IntArray, LogLikelihood, is_number
 
 MOSTLY_FAILED = 0.9
 """Share of failures among the last calls at which a run gives up."""
-
-
-def run(sampler: "Sampler", crew: Crew, *, asynchronous: bool = False) -> Iterator[State]:
-    """Yield the state after every batch, until the stopping rule speaks or the user interrupts.
-
-    The numbers are the lines of Algorithm 1. An asynchronous run asks for points while others are under way: as many as
-    workers come free while the next points are chosen, so that none of them waits.
-    """
-    reserve = 1
-    crew.start(sampler.pending())  # what an interrupted run has left
-    while crew.finish(leave=crew.n_workers + reserve if asynchronous and sampler.n_left else 0):  # 11
-        if sampler.learn(at_least=sampler.enough if asynchronous and crew.outstanding else 1):  # 12-15
-            yield sampler.known  # 16
-        if sampler.verdict.stop:  # 3
-            return
-        size = min(reserve + 1, sampler.n_left) if asynchronous and crew.outstanding else None
-        crew.start(sampler.choose(size))  # 4-10
-        reserve = max(crew.poll(), reserve // 2, 1)
-
-
-@dataclass(frozen=True)
-class Points:
-    """Points to evaluate.
-
-    Attributes
-    ----------
-    ids : (n,) int array
-        Under which their values are told.
-    x : (n, d) array
-        In the user's parameters.
-    names : tuple of str
-        Of the parameters.
-    """
-
-    ids: IntArray
-    x: FloatArray
-    names: tuple[str, ...]
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
-    def as_dicts(self) -> list[dict[str, float]]:
-        """Every point by the names of its parameters."""
-        return [dict(zip(self.names, map(float, row), strict=True)) for row in self.x]
 
 
 class Sampler:
@@ -112,12 +70,12 @@ class Sampler:
         prior_transform: Callable[[FloatArray], Any] | None = None,
         n_dim: int | None = None,
         method: Method[Any] | str = "auto",
-        batch_size: int = 16,
+        batch_size: int = BATCH_SIZE,
         max_evals: int | None = None,
         max_time: float | None = None,
-        dlogz: float = 0.1,
+        dlogz: float = DLOGZ,
         evaluations: Any = None,
-        on_error: OnError = "record",
+        on_error: OnError = ON_ERROR,
         store: str | os.PathLike[str] | None = None,
         log_likelihood: LogLikelihood | None = None,
         seed: Any = None,
@@ -144,7 +102,7 @@ class Sampler:
             if new:
                 number = _fresh_seed() if number is None else number
                 identity.save(self.store, space, chosen, number, objects)
-                self._give(given, u)
+                self.store.give(given[0], u, *given[1:])
                 self.store.set(n_given=len(u), **settings)
             else:
                 identity.check(self.store, space, chosen, number)
@@ -154,7 +112,7 @@ class Sampler:
         if not new:
             with suppress(StoreInUseError), self.store.driving():  # otherwise they are those of the one who drives
                 self.store.set(**settings)
-        self._begin(Run(space, chosen, stopping, size, number), on_error)
+        self._begin(Recipe(space, chosen, stopping, size, number), on_error)
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> "Sampler":
@@ -165,29 +123,20 @@ class Sampler:
         sampler = cls.__new__(cls)
         sampler.store = store
         sampler._begin(
-            Run(prior, method, stopping, store.get("batch_size"), int(store.get("seed"))), store.get("on_error")
+            Recipe(prior, method, stopping, store.get("batch_size"), int(store.get("seed"))), store.get("on_error")
         )
         return sampler
 
-    def _begin(self, run: Run, on_error: OnError) -> None:
-        self.run = run
+    def _begin(self, recipe: Recipe, on_error: OnError) -> None:
+        self.recipe = recipe
         self._on_error = on_error
         self._state: State | None = None
-        self._seen = Calls.none(run.prior.n_dim)  # the calls that the state has learned from, failed ones included
+        self._seen = Calls.none(recipe.prior.n_dim)  # the calls that the state has learned from, failed ones included
         self._n_steps = 0
-        self._n_given = self.store.get("n_given") or 0
+        self.n_given = self.store.get("n_given") or 0
         self._info: dict[str, Any] = {}
         self._seconds: dict[str, float] = {}
         self._asked = time.perf_counter()
-
-    def _give(self, given: Evaluations, u: FloatArray) -> None:
-        """Write values that the user has as finished calls."""
-        x, values, noise = given
-        if not len(x):
-            return
-        ids = self.store.add(x, u, False, self.store.extent()[1])
-        outcomes = [Outcome(float(v), float(s), worker="given") for v, s in zip(values, noise, strict=True)]
-        self.store.finish(list(zip(map(int, ids), outcomes, strict=True)))
 
     # --- ask and tell -------------------------------------------------------------------------------------------------
 
@@ -202,7 +151,7 @@ class Sampler:
         if n is not None and not (is_number(n, Integral) and n >= 1):
             raise InputError(f"ask({n!r}): give a positive whole number of points, or nothing.")
         with self.store.driving(PATIENCE):
-            if self.store.extent()[0] - self._n_given >= self.run.design_size(self._n_given):
+            if not self.n_first:
                 self.learn()
             return self.choose(None if n is None else int(n))
 
@@ -211,22 +160,20 @@ class Sampler:
         with self.store.driving():
             start = time.perf_counter()
             batch, number = self._next(n)
-            x = self.run.prior.from_standard(batch.u)
+            x = self.recipe.prior.from_standard(batch.u)
             ids = self.store.add(x, batch.u, batch.explores, number)
             self._info, self._asked = batch.info, time.perf_counter()
             self._seconds["select"] = self._asked - start
-            return Points(ids, x, self.run.prior.names)
+            return Points(ids, x, self.recipe.prior.names)
 
     def _next(self, n: int | None) -> tuple[Batch, int]:
         """Algorithm 1, lines 4-10: the next points in standard space, and the number of their batch."""
         n_asked, number = self.store.extent()
-        first, size = n_asked - self._n_given, self.run.design_size(self._n_given)
-        if first < size:  # the initial design
-            return self.run.design(first, size - first if n is None else n), number
-        n = min(self.run.batch_size, self.n_left) if n is None else n
-        if self._state is None:
-            return self.run.design(first, n), number
-        return self.run.choose(self._state, n, n_asked, self._taken()), number
+        if n is None:
+            n = self.n_first or min(self.recipe.batch_size, self.n_left)
+        if self.n_first or self._state is None:
+            return self.recipe.design(n_asked - self.n_given, n), number
+        return self.recipe.choose(self._state, n, n_asked, self._taken()), number
 
     def _taken(self) -> FloatArray:
         """Points without a value: under way, just in, or failed; (m, d) in standard space."""
@@ -236,7 +183,7 @@ class Sampler:
     def pending(self) -> Points:
         """The points that were asked for and not told yet."""
         calls = self.store.pending()
-        return Points(calls.ids, calls.x, self.run.prior.names)
+        return Points(calls.ids, calls.x, self.recipe.prior.names)
 
     def tell(
         self,
@@ -285,8 +232,8 @@ class Sampler:
     def add(self, x: Any, log_likelihood: Any, noise: Any = 0.0) -> None:
         """Give values at points (n, d) that were computed elsewhere and never asked for."""
         values = np.atleast_1d(np.asarray(log_likelihood, dtype=float))
-        given = as_evaluations((x, values, np.broadcast_to(noise, values.shape)), self.run.prior)
-        self._give(given, self.run.prior.to_standard(given[0]))
+        points, *given = as_evaluations((x, values, np.broadcast_to(noise, values.shape)), self.recipe.prior)
+        self.store.give(points, self.recipe.prior.to_standard(points), *given)
 
     # --- learn --------------------------------------------------------------------------------------------------------
 
@@ -304,20 +251,27 @@ class Sampler:
     @property
     def enough(self) -> int:
         """Calls that make a step worth its audit: a batch, or at first what a model needs."""
-        least = self.run.method.initial_size(self.run.prior.n_dim) if self._state is None else 1
-        return max(self.run.batch_size, least)
+        least = self.recipe.method.initial_size(self.recipe.prior.n_dim) if self._state is None else 1
+        return max(self.recipe.batch_size, least)
+
+    @property
+    def n_first(self) -> int:
+        """Points of the initial design that have not been asked for yet."""
+        return max(self.recipe.design_size(self.n_given) - (self.store.extent()[0] - self.n_given), 0)
 
     @property
     def n_left(self) -> int:
         """Calls left of the budget."""
-        return max(self.run.stopping.max_evals - self.store.extent()[0], 0)
+        return max(self.recipe.stopping.max_evals - self.store.extent()[0], 0)
 
     @property
     def verdict(self) -> Verdict:
         """Whether to stop, and why."""
-        if self._state is None:
-            return Verdict(self.n_left == 0, False, "Running: nothing has been modelled yet.")
-        return self._state.verdict
+        if self._state is not None:
+            return self._state.verdict
+        if self.n_left == 0:
+            return Verdict(Status.NOT_CONVERGED, "no call is left, and nothing has been modelled yet")
+        return Verdict(Status.RUNNING, "nothing has been modelled yet")
 
     def learn(self, *, at_least: int = 1) -> bool:
         """Algorithm 1, lines 12-16: learn from what was told since the last time, if it is so much; whether it was."""
@@ -327,7 +281,7 @@ class Sampler:
             return False
         self._seconds["evaluate"] = time.perf_counter() - self._asked
         state = self._after(news, self._seconds, self._info)
-        self.store.learned(self._n_steps, news, _as_record(state))
+        self.store.learned(self._n_steps, news, state.as_record() if state else {})
         self._advance(state, news)
         return state is not None
 
@@ -341,12 +295,12 @@ class Sampler:
 
     def _after(self, calls: Calls, seconds: dict[str, float], info: dict[str, Any]) -> State | None:
         """The state after these calls; None while none has succeeded."""
-        seen = self._state.observations if self._state else Observations.empty(self.run.prior.n_dim)
+        seen = self._state.observations if self._state else Observations.empty(self.recipe.prior.n_dim)
         observations = self._observe(seen, calls)
         if not len(observations):
             return None
         everything = self._seen.join(calls)
-        return self.run.learn(
+        return self.recipe.learn(
             self._state, observations, len(everything), self._trouble(everything), seconds=dict(seconds), info=info
         )
 
@@ -362,7 +316,7 @@ class Sampler:
             calls.x[usable],
             u,
             values[usable],
-            self.run.prior.log_weight(u),
+            self.recipe.prior.log_weight(u),
             noise=noise[usable],
             explores=calls.explores[usable],
             batch=calls.batch[usable],
@@ -370,56 +324,40 @@ class Sampler:
 
     def _trouble(self, seen: Calls) -> str | None:
         """Say so when nearly all of the last calls have failed."""
-        last = np.isnan(seen.log_likelihood[-max(2 * self.run.batch_size, ALL_FAILED) :])
+        last = np.isnan(seen.log_likelihood[-max(2 * self.recipe.batch_size, ALL_FAILED) :])
         if len(last) < ALL_FAILED or last.mean() < MOSTLY_FAILED:
             return None
-        (failure,) = self.store.rows("state = 'failed' ORDER BY id DESC LIMIT 1")
-        return f"{int(last.sum())} of the last {len(last)} calls failed (the last: {failure['error']})"
+        failure = self.store.last_failure()
+        assert failure is not None
+        return f"{int(last.sum())} of the last {len(last)} calls failed (the last: {failure.error})"
 
     def observations(self) -> Observations:
         """Everything evaluated so far, also what no step has learned from yet."""
-        seen = self._state.observations if self._state else Observations.empty(self.run.prior.n_dim)
+        seen = self._state.observations if self._state else Observations.empty(self.recipe.prior.n_dim)
         return self._observe(seen, self.store.news())
 
     # --- result -------------------------------------------------------------------------------------------------------
 
-    def result(self, *, reason: str | None = None, fresh: bool = True) -> Result:
+    def result(self, *, ended: Status | None = None, fresh: bool = True) -> Result:
         """What is known now; changes nothing.
 
         Parameters
         ----------
-        reason : str, optional
-            Why the run ended, where the stopping rule did not say.
+        ended : Status, optional
+            How the run ended, where the stopping rule did not speak.
         fresh : bool
             Include what was told since the last step.
         """
         self._catch_up()
-        news = self.store.news() if fresh else Calls.none(self.run.prior.n_dim)
+        news = self.store.news() if fresh else Calls.none(self.recipe.prior.n_dim)
         state = self._after(news, {}, {}) if len(news) else self._state
-        failures = tuple(Failure.of(row) for row in self.store.rows("state = 'failed'"))
+        failures = self.store.failures()
         if state is None:
             last = f" The last one: {failures[-1].error}" if failures else ""
             raise EvaluationError(f"No call has succeeded yet, so there is no result; {len(failures)} failed.{last}")
-        least = self.run.method.initial_size(self.run.prior.n_dim)
+        least = self.recipe.method.initial_size(self.recipe.prior.n_dim)
         settings = identity.settings(self.store) | {"initial_size": least}
-        return replace(state.result(self.run.prior, failures, reason), settings=settings)
-
-
-def _as_record(state: State | None) -> dict[str, Any]:
-    """A step for the store, readable without replaying it."""
-    if state is None:
-        return {}
-    last, verdict = state.history[-1], state.verdict
-    return {
-        "n_evals": last.n_evals,
-        "log_evidence": last.log_evidence,
-        "log_evidence_std": last.log_evidence_std,
-        "converged": verdict.converged,
-        "message": verdict.message,
-        "seconds": last.seconds,
-        "info": last.info,
-        "time": time.time(),
-    }
+        return replace(state.result(self.recipe.prior, failures, ended), settings=settings)
 
 
 def _fresh_seed() -> int:

@@ -16,6 +16,7 @@ from basq.results.record import Record
 from basq.results.result import Result
 from basq.run.arguments import as_batch, as_fit
 from basq.run.stopping import Stopping, Verdict
+from basq.status import Status
 from basq.types import FloatArray
 
 
@@ -28,14 +29,14 @@ class State:
     verdict: Verdict
     history: tuple[Record, ...]
 
-    def result(self, prior: Prior, failures: tuple[Failure, ...] = (), reason: str | None = None) -> Result:
-        """The answer that it gives; ``reason`` says why the run ended where its stopping rule did not."""
+    def result(self, prior: Prior, failures: tuple[Failure, ...] = (), ended: Status | None = None) -> Result:
+        """The answer that it gives; ``ended`` says how the run ended where its stopping rule did not speak."""
         fitted, verdict = self.fitted, self.verdict
         return Result(
             fitted.log_evidence,
             fitted.log_evidence_std,
-            verdict.converged,
-            verdict.message if verdict.stop or reason is None else verdict.message.replace("Running", reason, 1),
+            verdict.status if verdict.stop or ended is None else ended,
+            verdict.why,
             prior,
             self.observations,
             self.history,
@@ -47,6 +48,20 @@ class State:
             sound=verdict.sound,
         )
 
+    def as_record(self) -> dict[str, Any]:
+        """The last step for the store, readable without replaying it."""
+        last = self.history[-1]
+        return {
+            "n_evals": last.n_evals,
+            "log_evidence": last.log_evidence,
+            "log_evidence_std": last.log_evidence_std,
+            "status": self.verdict.status,
+            "message": self.verdict.message,
+            "seconds": last.seconds,
+            "info": last.info,
+            "time": time.time(),
+        }
+
 
 def _posterior(fitted: Fit) -> Posterior | None:
     """Return the posterior, or None: a run that found no mass still has calls and a message worth giving back."""
@@ -57,8 +72,8 @@ def _posterior(fitted: Fit) -> Posterior | None:
 
 
 @dataclass(frozen=True)
-class Run:
-    """What does not change during a run.
+class Recipe:
+    """How a run is made: what does not change while it goes on, and the steps that follow from it.
 
     Attributes
     ----------
@@ -116,9 +131,12 @@ class Run:
         start = time.perf_counter()
         with blas_threads(len(observations)):
             fitted = as_fit(self.method.fit(observations, self.prior, previous, rng), self.method)
-            middle = time.perf_counter()
             evidence = fitted.log_evidence, fitted.log_evidence_std
             verdict = self.stopping.judge(fitted, n_calls, trouble)
-        times = {"fit": middle - start, "integrate": time.perf_counter() - middle, **fitted.seconds}
-        record = Record(n_calls, *evidence, times | seconds, info)
-        return State(observations, fitted, verdict, (*history, record))
+        times = _stages(fitted, time.perf_counter() - start)
+        return State(observations, fitted, verdict, (*history, Record(n_calls, *evidence, times | seconds, info)))
+
+
+def _stages(fitted: Fit, total: float) -> dict[str, float]:
+    """Seconds by stage as the method has booked them; all of it is fitting for one that books nothing."""
+    return dict(fitted.seconds) or {"fit": total}

@@ -6,6 +6,7 @@ from numbers import Integral
 
 from basq.errors import InputError
 from basq.method import Fit
+from basq.status import Status
 from basq.types import is_number
 
 ROUGH = 0.5
@@ -14,18 +15,34 @@ ROUGH = 0.5
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether to stop, whether the answer has converged, and why in a sentence.
+    """How a run stands after a step, and why.
 
     Attributes
     ----------
+    status : Status
+    why : str
+        In a clause.
     sound : bool
         Whether nothing speaks against the answer but, perhaps, an error above its target.
     """
 
-    stop: bool
-    converged: bool
-    message: str
+    status: Status
+    why: str
     sound: bool = False
+
+    @property
+    def stop(self) -> bool:
+        """Whether to stop."""
+        return self.status is not Status.RUNNING
+
+    @property
+    def converged(self) -> bool:
+        return self.status is Status.CONVERGED
+
+    @property
+    def message(self) -> str:
+        """Status and reason in a sentence."""
+        return self.status.because(self.why)
 
 
 @dataclass(frozen=True)
@@ -62,13 +79,13 @@ class Stopping:
         """Look at the state after a batch; ``trouble`` is a reason to give up."""
         converged, why = fitted.converged(self.dlogz)
         if trouble is not None:
-            return Verdict(True, False, f"Not converged: {trouble}; {why}.")
+            return Verdict(Status.FAILED, f"{trouble}; {why}")
         if converged:
-            return Verdict(True, True, f"Converged: {why}.", sound=True)
+            return Verdict(Status.CONVERGED, why, sound=True)
         sound = fitted.converged(max(self.dlogz, ROUGH))[0]
         if n_evals >= self.max_evals:
             spent = f"{n_evals} of max_evals = {self.max_evals} calls spent"
-            return Verdict(True, False, f"Not converged: {spent}; {why}.", sound)
+            return Verdict(Status.NOT_CONVERGED, f"{spent}; {why}", sound)
         if self.out_of_time:
-            return Verdict(True, False, f"Not converged: max_time = {self.max_time:g} s is over; {why}.", sound)
-        return Verdict(False, False, f"Running: {why}.", sound)
+            return Verdict(Status.NOT_CONVERGED, f"max_time = {self.max_time:g} s is over; {why}", sound)
+        return Verdict(Status.RUNNING, why, sound)

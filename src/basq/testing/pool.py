@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from basq.evaluation.backends import workers
+from basq.evaluation.backends import open_pool
 from basq.evaluation.call import Call
-from basq.evaluation.task import Answer, Task, Workers
+from basq.evaluation.task import Answer, Pool, Task
 from basq.inference import infer
 from basq.testing.clauses import demand, during, same
 from basq.testing.easy import easy, easy_log_likelihood
@@ -34,7 +34,7 @@ def check_pool(pool: Any) -> None:
     """
     call = Call(_probe, ("number", "square"))
     for attempt in ("first", "second"):
-        with during(f"taking the pool for a run the {attempt} time"), workers(call, pool) as opened:
+        with during(f"taking the pool for a run the {attempt} time"), open_pool(call, pool) as opened:
             demand(opened.n_workers >= 1, "a pool has at least one worker", opened.n_workers)
             demand(opened.collect(0.0) == [], "nothing comes back before anything was asked for", "answers")
             _check_values(opened, range(12))
@@ -58,7 +58,7 @@ def _tasks(numbers: range) -> list[Task]:
     return [Task((i,), np.array([[i, i * i]], dtype=float)) for i in numbers]
 
 
-def _collected(opened: Workers, enough: Callable[[list[Answer]], bool], what: str) -> list[Answer]:
+def _collected(opened: Pool, enough: Callable[[list[Answer]], bool], what: str) -> list[Answer]:
     """Answers, until there are enough or patience is over."""
     answers: list[Answer] = []
     end = time.monotonic() + PATIENCE
@@ -68,7 +68,7 @@ def _collected(opened: Workers, enough: Callable[[list[Answer]], bool], what: st
     return answers
 
 
-def _check_values(opened: Workers, numbers: range) -> None:
+def _check_values(opened: Pool, numbers: range) -> None:
     """Check calls that are all under way at once."""
     for task in _tasks(numbers):
         opened.submit(task)
@@ -87,7 +87,7 @@ def _check_values(opened: Workers, numbers: range) -> None:
             demand(value == expected, f"the value at point {number:g} is {expected}", value)
 
 
-def _check_cancel(opened: Workers) -> None:
+def _check_cancel(opened: Pool) -> None:
     """Check that calls are taken back or answered, and nothing else."""
     numbers = range(30, 38)
     for task in _tasks(numbers):

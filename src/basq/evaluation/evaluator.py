@@ -1,10 +1,10 @@
-"""From pending calls to finished ones: workers, retries, the store, and what to do about failures."""
+"""From pending calls to finished ones: a pool, retries, the store, and what to do about failures."""
 
 import contextlib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -12,11 +12,9 @@ from basq.errors import EvaluationError
 from basq.evaluation.call import Outcome
 from basq.evaluation.processes import Processes
 from basq.evaluation.store import Store
-from basq.evaluation.task import Answer, Task, Workers
+from basq.evaluation.task import Answer, Pool, Task
 from basq.types import FloatArray, IntArray
 
-OnError = Literal["record", "zero", "raise"]
-"""What a failed call means: nothing is known there, the likelihood is zero there, or the run ends."""
 LOST_RETRIES = 1
 """Least number of times that a call whose worker died is tried again: it may have died of something else."""
 ALL_FAILED = 16
@@ -38,7 +36,7 @@ class Pending(Protocol):
 
 
 class Journal:
-    """Writes values where they arrive, in the thread of the workers: on disk also while the driver thinks.
+    """Writes values where they arrive, in the thread of the pool: on disk also while the driver thinks.
 
     The driver writes them again, which changes nothing.
     """
@@ -54,12 +52,12 @@ class Journal:
             self._store.finish(done)
 
 
-class Crew:
-    """Evaluates the calls of a store.
+class Evaluator:
+    """Has the calls of a store evaluated by a pool, and writes what becomes of them.
 
     Parameters
     ----------
-    workers : Workers
+    pool : Pool
     store : Store
     vectorized : bool
         Calls go together, one group for each worker.
@@ -72,13 +70,14 @@ class Crew:
 
     Attributes
     ----------
+    interrupted : callable
     finished : callable
         Told how many calls have just ended; by default nobody is.
     """
 
     def __init__(
         self,
-        workers: Workers,
+        pool: Pool,
         store: Store,
         *,
         vectorized: bool,
@@ -86,12 +85,12 @@ class Crew:
         raises: bool,
         interrupted: Callable[[], bool],
     ) -> None:
-        self._workers, self._store = workers, store
+        self._pool, self._store = pool, store
         self._names = tuple(store.get("names") or ())
-        if isinstance(workers, Processes) and store.path is not None:
-            workers.journal = Journal(store.path)
+        if isinstance(pool, Processes) and store.path is not None:
+            pool.journal = Journal(store.path)
         self._vectorized, self._retries, self._raises = vectorized, retries, raises
-        self._interrupted = interrupted
+        self.interrupted = interrupted
         self.finished: Callable[[int], None] = lambda _: None
         self._attempts: dict[int, int] = {}
         self._any_done = store.counts()["done"] > 0
@@ -105,17 +104,17 @@ class Crew:
 
     @property
     def n_workers(self) -> int:
-        return self._workers.n_workers
+        return self._pool.n_workers
 
     def start(self, calls: Pending) -> None:
-        """Hand calls to the workers."""
+        """Hand calls to the pool."""
         self._attempts |= dict.fromkeys(map(int, calls.ids), 0)
         if self._vectorized and len(calls):
-            for rows in np.array_split(np.arange(len(calls)), min(self._workers.n_workers, len(calls))):
-                self._workers.submit(Task(tuple(map(int, calls.ids[rows])), calls.x[rows], self._names))
+            for rows in np.array_split(np.arange(len(calls)), min(self._pool.n_workers, len(calls))):
+                self._pool.submit(Task(tuple(map(int, calls.ids[rows])), calls.x[rows], self._names))
         else:
             for i, x in zip(calls.ids, calls.x, strict=True):
-                self._workers.submit(Task((int(i),), x[None], self._names))
+                self._pool.submit(Task((int(i),), x[None], self._names))
 
     def finish(self, leave: int = 0) -> bool:
         """Wait until at most so many calls are under way, each written to the store when it comes in.
@@ -125,22 +124,28 @@ class Crew:
         bool
             False if the user has interrupted; the calls that were running have come in then, the others are pending.
         """
-        while self.outstanding > leave:
-            if self._interrupted() and not self._stopping:
-                self._stopping, leave = True, 0
-                self._withdraw()
-            try:
-                self._take(self._workers.collect(POLL))
-            except EvaluationError:
-                if not self._interrupted() or self._raises:
-                    raise
-                break  # workers that the interrupt has reached, too: their calls stay pending
-        return not self._interrupted()
+        while self.outstanding > (0 if self.interrupted() else leave):
+            if not self.wait(POLL):
+                break
+        return not self.interrupted()
+
+    def wait(self, seconds: float) -> bool:
+        """Take in what comes within so many seconds; False if the interrupt has ended the workers, too."""
+        if self.interrupted() and not self._stopping:
+            self._stopping = True
+            self._withdraw()
+        try:
+            self._take(self._pool.collect(seconds))
+        except EvaluationError:
+            if not self.interrupted() or self._raises:
+                raise
+            return False  # the calls of these workers stay pending
+        return True
 
     def poll(self) -> int:
         """Take in what is there without waiting: the number of calls."""
         before = self.outstanding
-        while not self._interrupted() and (answers := self._workers.collect(0.0)):
+        while not self.interrupted() and (answers := self._pool.collect(0.0)):
             self._take(answers)
         return before - self.outstanding
 
@@ -149,12 +154,12 @@ class Crew:
         self._stopping = True
         self._withdraw()
         with contextlib.suppress(EvaluationError):
-            while answers := self._workers.collect(0.0):
+            while answers := self._pool.collect(0.0):
                 self._take(answers)
 
     def _withdraw(self) -> None:
         """Take back the calls that no worker has begun."""
-        for task in self._workers.cancel():
+        for task in self._pool.cancel():
             for i in task.ids:
                 self._attempts.pop(i)
 
@@ -187,7 +192,7 @@ class Crew:
             self.finished(len(final))
             self._judge([o for _, o in final])
         for task in tasks:
-            self._workers.submit(task)
+            self._pool.submit(task)
 
     def _judge(self, outcomes: list[Outcome]) -> None:
         """Raise if failures are not to be borne, or there is nothing but failures."""
@@ -199,6 +204,7 @@ class Crew:
             if not self._raises:
                 message = f"All {self._n_failed} calls have failed, so the run stops. One of them: {message}"
             error = EvaluationError(message)
-            if failures[0].traceback:
-                error.add_note(failures[0].traceback)
+            error.call_traceback = failures[0].traceback
+            if error.call_traceback:
+                error.add_note(error.call_traceback)
             raise error

@@ -1,0 +1,74 @@
+"""A run that this process drives: its sampler, and the evaluator of its calls."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from basq.errors import counted
+from basq.evaluation.backends import open_pool
+from basq.evaluation.call import Call
+from basq.evaluation.evaluator import Evaluator
+from basq.observations import Observations
+from basq.prior import Prior
+from basq.run.arguments import as_retries
+from basq.run.interrupt import Interrupt
+from basq.run.sampler import Sampler
+from basq.settings import OnError
+from basq.types import LogLikelihood
+
+
+@dataclass(frozen=True)
+class Driver:
+    """Who chooses the calls of a store and has them evaluated.
+
+    Attributes
+    ----------
+    sampler : Sampler
+    evaluator : Evaluator
+    """
+
+    sampler: Sampler
+    evaluator: Evaluator
+
+    @classmethod
+    @contextmanager
+    def open(
+        cls,
+        log_likelihood: LogLikelihood,
+        prior: Prior,
+        *,
+        vectorized: bool,
+        pass_dict: bool,
+        pool: Any,
+        timeout: float | None,
+        retries: int,
+        on_error: OnError,
+        interrupt: Interrupt,
+        **options: Any,
+    ) -> Iterator["Driver"]:
+        """Start what a run needs, and let go of it in the end; ``options`` are the sampler's."""
+        tries = as_retries(retries)
+        call = Call(log_likelihood, prior.names, pass_dict=pass_dict, vectorized=vectorized)
+        with open_pool(call, pool, timeout) as workers:
+            sampler = Sampler(prior, on_error=on_error, log_likelihood=log_likelihood, **options)
+            with sampler.store as store, store.driving():
+                evaluator = Evaluator(
+                    workers, store, vectorized=vectorized, retries=tries, raises=on_error == "raise",
+                    interrupted=interrupt,
+                )  # fmt: skip
+                yield cls(sampler, evaluator)
+
+    def salvage(self) -> Observations:
+        """Take in what has finished meanwhile: everything that was paid for."""
+        self.evaluator.salvage()
+        return self.sampler.observations()
+
+    def keep(self, error: BaseException) -> None:
+        """Hang everything that was paid for on an error that leaves the run."""
+        observations = error.observations = self.salvage()  # type: ignore[attr-defined]  # whatever error it is
+        if len(observations):
+            what = counted(len(observations), "evaluation is", "evaluations are")
+            error.add_note(f"{what} in this error's attribute `observations`.")
+        if self.sampler.store.path is not None:
+            error.add_note(f"The run is in {self.sampler.store.path}: the same command goes on from there.")
