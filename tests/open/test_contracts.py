@@ -95,10 +95,16 @@ class ChangesValues(Changed):
         return super().fit(observations, prior, previous, rng)
 
 
+def shifted(fitted, nats):
+    if fitted.evidence is None:  # every value is zero
+        return fitted
+    return replace(fitted, evidence=replace(fitted.evidence, log_scale=fitted.evidence.log_scale + nats))
+
+
 class GlobalNumbers(Changed):
     def fit(self, observations, prior, previous, rng):
         fitted = super().fit(observations, prior, previous, rng)
-        return replace(fitted, log_scale=fitted.log_scale + np.random.default_rng().random())
+        return shifted(fitted, np.random.default_rng().random())
 
 
 class NoFit(Changed):
@@ -130,7 +136,7 @@ class Ignores(Changed):
 class WrongEvidence(Changed):
     def fit(self, observations, prior, previous, rng):
         fitted = super().fit(observations, prior, previous, rng)
-        return replace(fitted, log_scale=fitted.log_scale + 1.0)
+        return shifted(fitted, 1.0)
 
 
 BROKEN = {
