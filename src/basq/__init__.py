@@ -8,6 +8,7 @@ from basq.version import __version__
 if TYPE_CHECKING:
     from basq import problems, testing
     from basq.auto import Auto
+    from basq.cheap.model import Model
     from basq.errors import BasqError, EvaluationError, FitError, InputError, NumericsWarning, StoreError
     from basq.inference import infer
     from basq.method import Audit, Batch, Density, Fit, LogSurrogate, Method, Posterior
@@ -32,6 +33,7 @@ __all__ = [
     "InputError",
     "LogSurrogate",
     "Method",
+    "Model",
     "NumericsWarning",
     "Paper",
     "Posterior",
@@ -55,6 +57,7 @@ _HOMES = {
     **dict.fromkeys(("Audit", "Batch", "Density", "Fit", "LogSurrogate", "Method", "Posterior"), "method"),
     "Comparison": "rivals.comparison",
     "Auto": "auto",
+    "Model": "cheap.model",
     "Paper": "paper",
     "Prior": "prior",
     "Result": "results.result",

@@ -5,10 +5,11 @@ from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from typing import Any
 
+from basq.cheap.model import Model
 from basq.errors import StoreError
 from basq.method import Method
 from basq.results.result import Result
-from basq.run.arguments import as_space, check_callback, check_function
+from basq.run.arguments import as_problem, check_callback
 from basq.run.driver import Driver
 from basq.run.interrupt import Interrupt
 from basq.run.loop import run
@@ -20,7 +21,7 @@ from basq.types import FloatArray, LogLikelihood
 
 
 def infer(
-    log_likelihood: LogLikelihood,
+    log_likelihood: LogLikelihood | Model,
     prior: Any = None,
     *,
     prior_transform: Callable[[FloatArray], Any] | None = None,
@@ -47,9 +48,10 @@ def infer(
 
     Parameters
     ----------
-    log_likelihood : callable
+    log_likelihood : callable or Model
         Takes a point (d,) and returns the natural log of the likelihood, a float; −inf is allowed. A noisy one
-        returns the pair (value, standard deviation of its noise), or (value, None) if that has to be estimated.
+        returns the pair (value, standard deviation of its noise), or (value, None) if that has to be estimated. A
+        `Model` instead, without a prior, keeps simulator and likelihood apart.
     prior : Prior, dict, list or frozen scipy.stats distribution
         For example ``{"rate": stats.lognorm(0.5), "phase": (0, 1)}``.
     prior_transform : callable, optional
@@ -118,13 +120,13 @@ def infer(
     >>> bool(abs(result.log_evidence - np.log(2 * np.pi / 36)) < 0.1)
     True
     """
-    check_function(log_likelihood, prior)
+    space = as_problem(log_likelihood, prior, prior_transform, n_dim)
     check_callback(callback, "the state")
     with ExitStack() as stack:
         interrupt = stack.enter_context(Interrupt.watched(stored=store is not None))
         driver = stack.enter_context(
             Driver.open(
-                log_likelihood, as_space(prior, prior_transform, n_dim), method=method, batch_size=batch_size,
+                log_likelihood, space, method=method, batch_size=batch_size,
                 max_evals=max_evals, max_time=max_time, dlogz=dlogz, vectorized=vectorized, pass_dict=pass_dict,
                 pool=pool, timeout=timeout, retries=retries, on_error=on_error, store=store, evaluations=evaluations,
                 seed=seed, interrupt=interrupt,

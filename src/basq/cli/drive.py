@@ -36,7 +36,7 @@ def run(options: Any) -> int:
 def resume(options: Any) -> int:
     """Go on with the run of a store, with its settings where no others are given."""
     with Store(options.store) as store:
-        _, method = identity.load(store)
+        _, method, _ = identity.load(store)
         command = store.get("command") or {}
         budget = {key: store.get(key) for key in ("batch_size", "max_evals", "dlogz", "on_error")} | {"method": method}
     place = options.model or command.get("model")

@@ -4,7 +4,8 @@ import inspect
 import json
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,8 @@ class Outcome:
         Standard deviation of the value; NaN if it is noisy and nobody knows how much.
     extra : str or None
         Further outputs of the function, as JSON.
+    output : bytes or None
+        What a simulator gave, packed; a failed call may have one, if it was the likelihood that failed.
     error : str or None
         Why the call failed, in a sentence.
     traceback : str or None
@@ -42,6 +45,7 @@ class Outcome:
     log_likelihood: float | None
     noise: float = 0.0
     extra: str | None = None
+    output: bytes | None = None
     error: str | None = None
     traceback: str | None = None
     lost: bool = False
@@ -86,17 +90,10 @@ class Call:
     def _timed(self, x: FloatArray, where: str, read: Any) -> list[Outcome]:
         """Call the function and read what it returns; whatever it raises becomes an outcome that says where."""
         start, n = time.perf_counter(), len(x) if self.vectorized else 1
-        try:
+        with guarded("log_likelihood", where) as failed:
             outcomes = read(self.function(self._form(x)), x)
-        except EvaluationError as error:
-            outcomes = [Outcome.failed(_storable(str(error)))] * n
-        except KeyboardInterrupt:  # the user's, not the function's
-            raise
-        except BaseException as error:  # a simulator that calls sys.exit, or panics, has failed, not ended our run
-            message = f"log_likelihood raised {_told(error)}{_line(error)} at {where}."
-            outcomes = [Outcome.failed(message, _storable(traceback.format_exc()))] * n
         seconds = (time.perf_counter() - start) / n
-        return [replace(outcome, seconds=seconds) for outcome in outcomes]
+        return [replace(outcome, seconds=seconds) for outcome in (failed * n or outcomes)]
 
     def _one(self, value: Any, x: FloatArray) -> list[Outcome]:
         """Read the answer at a single point (d,): a number, (number, noise), or either followed by a dict of extras."""
@@ -120,6 +117,21 @@ class Call:
         if not self.pass_dict:
             return x.copy()
         return {n: v.copy() if v.ndim else float(v) for n, v in zip(self.names, x.T, strict=True)}
+
+
+@contextmanager
+def guarded(what: str, where: str) -> Iterator[list[Outcome]]:
+    """Turn whatever a function of the user's raises at a place into the one outcome of the list that is given."""
+    failed: list[Outcome] = []
+    try:
+        yield failed
+    except EvaluationError as error:
+        failed.append(Outcome.failed(_storable(str(error))))
+    except KeyboardInterrupt:  # the user's, not the function's
+        raise
+    except BaseException as error:  # a simulator that calls sys.exit, or panics, has failed, not ended our run
+        message = f"{what} raised {_told(error)}{_line(error)} at {where}."
+        failed.append(Outcome.failed(message, _storable(traceback.format_exc())))
 
 
 def place(names: Sequence[str], x: FloatArray) -> str:

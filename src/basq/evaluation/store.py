@@ -24,9 +24,10 @@ from basq.evaluation.lock import Lock
 from basq.observations import Failure
 from basq.types import BoolArray, FloatArray, IntArray
 
-FORMAT = 2
+FORMAT = 3
 """Version of the file format; older ones are migrated when they are opened, as far as there is a way."""
-MIGRATIONS: dict[int, Callable[[sqlite3.Connection], None]] = {}
+OUTPUTS = "CREATE TABLE outputs (id INTEGER PRIMARY KEY, output BLOB NOT NULL)  -- of simulators, packed, by call"
+MIGRATIONS: dict[int, Callable[[sqlite3.Connection], Any]] = {2: lambda connection: connection.execute(OUTPUTS)}
 """From each version to the next; none from 1, in which steps had no status and which was never released."""
 GIVEN = "given"
 """The worker of values that the user had already."""
@@ -125,7 +126,7 @@ class Store:
             application, version = self._format()  # as it is now: another process may just have made the file
             empty = not execute("SELECT 1 FROM sqlite_master").fetchone()
             if empty and n_dim is not None:
-                for statement in SCHEMA.split(";\n"):
+                for statement in (*SCHEMA.split(";\n"), OUTPUTS):
                     execute(statement)
                 execute(f"PRAGMA application_id = {APPLICATION_ID}")
                 execute(f"PRAGMA user_version = {FORMAT}")
@@ -253,6 +254,8 @@ class Store:
                 "WHERE id = ? AND state = 'pending'",
                 rows,
             )
+            outputs = [(i, o.output) for i, o in outcomes if o.output is not None]
+            self._connection.executemany("INSERT OR REPLACE INTO outputs VALUES (?, ?)", outputs)
 
     def begin_again(self) -> None:
         """Forget what was learned, and make calls that have failed pending again; why they failed stays on record."""
@@ -291,6 +294,12 @@ class Store:
             table[i, :5] = [np.nan if value is None else value for value in row[:5]]
             table[i, 5:] = np.frombuffer(row[5] + row[6], dtype="<f8")
         return Calls(table)
+
+    def outputs(self, ids: IntArray) -> list[bytes | None]:
+        """What simulators gave at the calls with these ids (n,), packed; None where there is nothing."""
+        get = self._connection.execute
+        rows = [get("SELECT output FROM outputs WHERE id = ?", (int(i),)).fetchone() for i in ids]
+        return [None if row is None else row[0] for row in rows]
 
     def counts(self) -> dict[str, int]:
         """How many calls are pending, done and failed."""

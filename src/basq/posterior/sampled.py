@@ -177,7 +177,7 @@ class SampledPosterior:
     seed : int
         Of the equal-weight samples.
     n_moves : int
-        Metropolis moves that bring these into equilibrium.
+        Metropolis moves that bring these into equilibrium; 0 if the points are such samples already.
     """
 
     log_density: LogDensity
@@ -202,6 +202,8 @@ class SampledPosterior:
     @cached_property
     def population(self) -> FloatArray:
         """Equal-weight samples: the weighted points, resampled and moved into equilibrium; made when first needed."""
+        if self.n_moves == 0:
+            return self.points
         rng = np.random.default_rng(self.seed)
         start = self.points[rng.choice(len(self.points), size=N_POPULATION, p=np.exp(self.log_weights))]
         cov = self.moments()[1] + 1e-12 * np.eye(self.n_dim)

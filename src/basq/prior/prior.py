@@ -10,6 +10,7 @@ from scipy import stats
 from basq.errors import InputError
 from basq.numerics.gaussians import GaussianMixture
 from basq.prior.density import DensityMap
+from basq.prior.joint import JointMap
 from basq.prior.maps import AffineMap, SeparableMap, StandardMap, TransformMap
 from basq.prior.marginals import Coordinate, as_marginal, is_flat, is_pair
 from basq.types import BoolArray, FloatArray
@@ -129,6 +130,13 @@ class Prior:
         points = _checked_samples(samples)
         names = _checked_names(names, points.shape[1])
         return cls(DensityMap.fit(log_pdf, points, normalised, vectorized), names=names)
+
+    def joined(self, other: "Prior") -> "Prior":
+        """Return the prior of these parameters and, independent of them, others."""
+        for prior in (self, other):
+            if isinstance(prior._map, DensityMap):
+                raise InputError(f"{prior!r} is known by samples only; it cannot stand beside other parameters.")
+        return Prior(JointMap.of(self._map, other._map), names=(*self.names, *other.names))
 
     def __repr__(self) -> str:
         return f"Prior({self._map.describe(self.names)})"
@@ -286,7 +294,7 @@ def _interpret(spec: Any, names: Sequence[str] | None) -> tuple[StandardMap, Seq
     """Read a prior's spec in any of its forms."""
     if isinstance(spec, Prior):
         return spec._map, spec.names if names is None else names
-    if isinstance(spec, TransformMap | DensityMap):
+    if isinstance(spec, TransformMap | DensityMap | SeparableMap | JointMap):
         return spec, names
     if isinstance(spec, _MultivariateNormal):
         return AffineMap.whitening(spec.mean, spec.cov, "The multivariate normal prior"), names

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from basq.errors import InputError
 from basq.method import Audit, LogSurrogate, Posterior
 from basq.observations import Failure, Observations
+from basq.outputs.outputs import Outputs
 from basq.posterior.densities import ParameterDensity
 from basq.posterior.parameters import N_SUMMARY, ParameterPosterior
 from basq.prior import Prior
@@ -66,6 +67,10 @@ class Result:
         are no such values.
     sound : bool
         Whether nothing speaks against the answer but, perhaps, an error of log Z above ``dlogz``.
+    cheap : tuple of str
+        Parameters that were integrated over at every call, and put back into the posterior.
+    outputs : Outputs or None
+        What the simulator gave at every observation.
     """
 
     log_evidence: float
@@ -82,6 +87,8 @@ class Result:
     settings: Mapping[str, Any] = field(default_factory=dict)
     noise: float | None = None
     sound: bool = False
+    cheap: tuple[str, ...] = ()
+    outputs: Outputs | None = None
 
     @classmethod
     def nothing(

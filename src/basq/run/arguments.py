@@ -8,6 +8,7 @@ from typing import Any, get_args
 
 import numpy as np
 
+from basq.cheap.model import Model
 from basq.errors import InputError, StoreError
 from basq.evaluation.call import Outcome
 from basq.evaluation.store import Store
@@ -32,6 +33,19 @@ NOTHING = object()
 
 Evaluations = tuple[FloatArray, FloatArray, FloatArray]
 """Points (n, d), their log-likelihoods (n,) and noise standard deviations (n,)."""
+
+
+def as_problem(
+    log_likelihood: Any, prior: Any, transform: Callable[[FloatArray], Any] | None, n_dim: int | None
+) -> Prior:
+    """The prior of the parameters that calls are spent on."""
+    if not isinstance(log_likelihood, Model):
+        check_function(log_likelihood, prior)
+        return as_space(prior, transform, n_dim)
+    if prior is not None or transform is not None or n_dim is not None:
+        raise InputError("A Model has its prior; leave out prior, prior_transform and n_dim.")
+    space: Prior = log_likelihood.prior
+    return space
 
 
 def check_function(log_likelihood: Any, prior: Any) -> None:

@@ -5,7 +5,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from basq.errors import counted
+from basq.cheap.call import ModelCall
+from basq.cheap.model import Model
+from basq.errors import InputError, counted
 from basq.evaluation.backends import open_pool
 from basq.evaluation.call import Call
 from basq.evaluation.evaluator import Evaluator
@@ -35,7 +37,7 @@ class Driver:
     @contextmanager
     def open(
         cls,
-        log_likelihood: LogLikelihood,
+        log_likelihood: LogLikelihood | Model,
         prior: Prior,
         *,
         vectorized: bool,
@@ -49,7 +51,7 @@ class Driver:
     ) -> Iterator["Driver"]:
         """Start what a run needs, and let go of it in the end; ``options`` are the sampler's."""
         tries = as_retries(retries)
-        call = Call(log_likelihood, prior.names, pass_dict=pass_dict, vectorized=vectorized)
+        call = _call(log_likelihood, prior, vectorized=vectorized, pass_dict=pass_dict)
         with open_pool(call, pool, timeout) as workers:
             sampler = Sampler(prior, on_error=on_error, log_likelihood=log_likelihood, **options)
             with sampler.store as store, store.driving():
@@ -72,3 +74,12 @@ class Driver:
             error.add_note(f"{what} in this error's attribute `observations`.")
         if self.sampler.store.path is not None:
             error.add_note(f"The run is in {self.sampler.store.path}: the same command goes on from there.")
+
+
+def _call(log_likelihood: LogLikelihood | Model, prior: Prior, *, vectorized: bool, pass_dict: bool) -> Call:
+    """What workers are to call."""
+    if not isinstance(log_likelihood, Model):
+        return Call(log_likelihood, prior.names, pass_dict=pass_dict, vectorized=vectorized)
+    if vectorized or pass_dict:
+        raise InputError("vectorized and pass_dict are for log-likelihoods; a Model has a pass_dict of its own.")
+    return ModelCall.of(log_likelihood)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from basq.cheap.model import Model
 from basq.errors import InputError, StoreError
 from basq.evaluation.store import Store
 from basq.method import Method
@@ -24,12 +25,12 @@ WAY_OUT = (
 )
 
 
-def pack(prior: Prior, method: Method[Any]) -> bytes:
+def pack(prior: Prior, method: Method[Any], cheap: Prior | None) -> bytes:
     """What makes the problem, as bytes for a store."""
     import cloudpickle
 
     try:
-        return cloudpickle.dumps((prior, method))
+        return cloudpickle.dumps((prior, method, cheap))
     except Exception as error:
         raise InputError(
             f"The prior cannot be written into a store ({type(error).__name__}: {error}). "
@@ -37,8 +38,10 @@ def pack(prior: Prior, method: Method[Any]) -> bytes:
         ) from error
 
 
-def save(store: Store, prior: Prior, method: Method[Any], seed: int, objects: bytes) -> None:
+def save(store: Store, prior: Prior, method: Method[Any], seed: int, objects: bytes, *, cheap: Prior | None) -> None:
     """Write into a new store what makes the problem, readable and as objects."""
+    if cheap is not None:
+        store.set(cheap=repr(cheap), cheap_fingerprint=fingerprint(cheap))
     store.set(
         basq=__version__,
         names=list(prior.names),
@@ -68,23 +71,29 @@ def settings(store: Store) -> dict[str, Any]:
     }
 
 
-def load(store: Store) -> tuple[Prior, Method[Any]]:
-    """The prior and the method of a store."""
+def load(store: Store) -> tuple[Prior, Method[Any], Prior | None]:
+    """The prior and the method of a store, and the prior of its cheap parameters."""
     blob = store.get("objects")
     if blob is None:
         raise StoreError(f"{store} holds no run yet.")
     try:
-        prior, method = pickle.loads(blob)
+        prior, method, cheap = pickle.loads(blob)
     except Exception as error:
         raise StoreError(
             f"The prior in {store} cannot be read here ({type(error).__name__}: {error}); "
             f"build it again and open the store with Sampler(prior, store={str(store.path)!r})."
         ) from error
-    return prior, method
+    return prior, method, cheap
 
 
-def check(store: Store, prior: Prior, method: Method[Any], seed: int | None) -> None:
+def check(store: Store, prior: Prior, method: Method[Any], seed: int | None, *, cheap: Prior | None) -> None:
     """Refuse a store of another problem, saying what differs."""
+    known = store.get("cheap_fingerprint")
+    same = (known is None) == (cheap is None)
+    if same and cheap is not None:
+        same = np.shape(known) == np.shape(fingerprint(cheap)) and np.allclose(known, fingerprint(cheap), rtol=1e-7)
+    if not same:
+        _refuse(store, f"cheap parameters {store.get('cheap')}", f"cheap parameters {cheap!r}")
     names = tuple(store.get("names"))
     if names != prior.names:
         _refuse(store, f"parameters {', '.join(names)}", f"parameters {', '.join(prior.names)}")
@@ -97,7 +106,7 @@ def check(store: Store, prior: Prior, method: Method[Any], seed: int | None) -> 
         _refuse(store, f"seed={store.get('seed')}", f"seed={seed} (leave it out to go on with the old one)")
 
 
-def check_function(store: Store, function: LogLikelihood) -> None:
+def check_function(store: Store, function: LogLikelihood | Model) -> None:
     """Refuse a store whose values come from other code, as far as the code can be seen.
 
     Without such a value nothing can be mixed up: a function that has always failed may be mended, and its calls are
@@ -143,8 +152,13 @@ def _difference(prior: Prior, here: np.ndarray, there: np.ndarray) -> str:
     return f"They differ in {', '.join(names)}." if names else "They differ in their density."
 
 
-def describe(function: LogLikelihood) -> dict[str, str]:
-    """Name and compiled code of a function; comments and layout do not count."""
+def describe(function: LogLikelihood | Model) -> dict[str, str]:
+    """Name and compiled code of a function, or of those of a model; comments and layout do not count."""
+    if isinstance(function, Model):
+        parts = [describe(f) for f in (function.simulate, function.log_likelihood, function.keep) if f is not None]
+        return {key: " and ".join(part[key] for part in parts) for key in ("name", "code")} | {
+            "python": parts[0]["python"]
+        }
     while isinstance(function, functools.partial):
         function = function.func
     body = inspect.unwrap(function)

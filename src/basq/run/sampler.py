@@ -10,12 +10,17 @@ from typing import Any, Literal
 
 import numpy as np
 
+from basq.cheap.call import judged
+from basq.cheap.model import Model
+from basq.cheap.widen import widened
 from basq.errors import EvaluationError, InputError, StoreInUseError
+from basq.evaluation.call import Outcome
 from basq.evaluation.calls import Calls
 from basq.evaluation.evaluator import ALL_FAILED
 from basq.evaluation.store import PATIENCE, Store
 from basq.method import Batch, Method
 from basq.observations import Observations
+from basq.outputs.outputs import Outputs
 from basq.results.result import Result
 from basq.run import identity
 from basq.run.arguments import (
@@ -77,9 +82,13 @@ class Sampler:
         evaluations: Any = None,
         on_error: OnError = ON_ERROR,
         store: str | os.PathLike[str] | None = None,
-        log_likelihood: LogLikelihood | None = None,
+        log_likelihood: LogLikelihood | Model | None = None,
         seed: Any = None,
     ) -> None:
+        model = prior if isinstance(prior, Model) else log_likelihood if isinstance(log_likelihood, Model) else None
+        if model is not None:
+            prior, log_likelihood = model.prior, model
+        cheap = None if model is None else model.cheap
         space, chosen = as_space(prior, prior_transform, n_dim), as_method(method)
         stopping = Stopping(dlogz, as_budget(max_evals, space), max_time)
         size, number, on_error = as_batch_size(batch_size, chosen), as_seed(seed), as_on_error(on_error)
@@ -95,36 +104,39 @@ class Sampler:
             "dlogz": float(dlogz),
             "on_error": on_error,
         }
-        objects = b"" if store is None else identity.pack(space, chosen)
+        objects = b"" if store is None else identity.pack(space, chosen, cheap)
         self.store = Store(store, space.n_dim)
         with self.store.transaction():  # whole, or not at all: another process may be about to do the same
             new = self.store.get("objects") is None
             if new:
                 number = _fresh_seed() if number is None else number
-                identity.save(self.store, space, chosen, number, objects)
+                identity.save(self.store, space, chosen, number, objects, cheap=cheap)
                 self.store.give(given[0], u, *given[1:])
                 self.store.set(n_given=len(u), **settings)
             else:
-                identity.check(self.store, space, chosen, number)
+                identity.check(self.store, space, chosen, number, cheap=cheap)
                 number = int(self.store.get("seed"))
             if log_likelihood is not None:
                 identity.check_function(self.store, log_likelihood)
         if not new:
             with suppress(StoreInUseError), self.store.driving():  # otherwise they are those of the one who drives
                 self.store.set(**settings)
-        self._begin(Recipe(space, chosen, stopping, size, number), on_error)
+        self._begin(Recipe(space, chosen, stopping, size, number, cheap), on_error)
+        self.model: Model | None = model
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> "Sampler":
         """Take up the run of a store as it was left; needs no likelihood and no prior."""
         store = Store(path)
-        prior, method = identity.load(store)
+        prior, method, cheap = identity.load(store)
         stopping = Stopping(store.get("dlogz"), store.get("max_evals"))
         sampler = cls.__new__(cls)
         sampler.store = store
         sampler._begin(
-            Recipe(prior, method, stopping, store.get("batch_size"), int(store.get("seed"))), store.get("on_error")
+            Recipe(prior, method, stopping, store.get("batch_size"), int(store.get("seed")), cheap),
+            store.get("on_error"),
         )
+        sampler.model = None
         return sampler
 
     def _begin(self, recipe: Recipe, on_error: OnError) -> None:
@@ -191,6 +203,7 @@ class Sampler:
         log_likelihood: Any = None,
         noise: Any = 0.0,
         *,
+        outputs: Sequence[Any] | None = None,
         state: Literal["done", "failed"] = "done",
         error: str | Sequence[str | None] | None = None,
     ) -> None:
@@ -204,6 +217,8 @@ class Sampler:
             One for each; −inf is a value, NaN counts as a failed call.
         noise : float, array or None
             Standard deviation of noisy values; None (in an array, NaN) if it is not known and has to be estimated.
+        outputs : sequence, optional
+            Instead of values, for a sampler of a `Model`: what its simulator gave, one for each call.
         state : "done" or "failed"
             "failed" if there are no values.
         error : str or list of str, optional
@@ -213,8 +228,19 @@ class Sampler:
         if not wanted.size:
             return
         calls = self._askable(wanted)
-        outcomes = as_outcomes(calls.x, log_likelihood, noise, state, error)
+        if outputs is not None:
+            outcomes = self._judged(calls, outputs)
+        else:
+            outcomes = as_outcomes(calls.x, log_likelihood, noise, state, error)
         self.store.finish(list(zip(map(int, wanted), outcomes, strict=True)))
+
+    def _judged(self, calls: Calls, outputs: Sequence[Any]) -> list[Outcome]:
+        """What outputs of a simulator make of these calls."""
+        if self.model is None:
+            raise InputError("tell(outputs=…) needs the model: open the run with Sampler(model, store=…).")
+        if len(outputs) != len(calls):
+            raise InputError(f"tell: {len(calls)} calls and {len(outputs)} outputs; give one for each.")
+        return [judged(self.model, output, x) for output, x in zip(outputs, calls.x, strict=True)]
 
     def _askable(self, wanted: IntArray) -> Calls:
         """The calls with these ids, if all of them are waiting for a value."""
@@ -357,7 +383,13 @@ class Sampler:
             raise EvaluationError(f"No call has succeeded yet, so there is no result; {len(failures)} failed.{last}")
         least = self.recipe.method.initial_size(self.recipe.prior.n_dim)
         settings = identity.settings(self.store) | {"initial_size": least}
-        return replace(state.result(self.recipe.prior, failures, ended), settings=settings)
+        found = replace(state.result(self.recipe.prior, failures, ended), settings=settings)
+        calls = self._seen.join(news)
+        usable = ~np.isnan(calls.log_likelihood) | (self._on_error == "zero")
+        outputs = Outputs.of(self.store, calls.ids[usable])
+        if self.recipe.cheap is None:
+            return replace(found, outputs=outputs) if self.model else found
+        return widened(replace(found, outputs=outputs), self.recipe.cheap, outputs, self.recipe.seed % 2**32)
 
 
 def _fresh_seed() -> int:

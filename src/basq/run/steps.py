@@ -83,6 +83,8 @@ class Recipe:
     batch_size : int
     seed : int
         Every random number comes from it and from where in the run it is drawn, so that a run can be taken up anywhere.
+    cheap : Prior or None
+        Of parameters that are integrated over at every call.
     """
 
     prior: Prior
@@ -90,6 +92,7 @@ class Recipe:
     stopping: Stopping
     batch_size: int
     seed: int
+    cheap: Prior | None = None
 
     def rng(self, *where: int) -> np.random.Generator:
         """The stream of random numbers of one place in the run."""

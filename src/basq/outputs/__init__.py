@@ -1,0 +1,1 @@
+"""What simulators gave: stored with the calls, and interpolated between them."""
