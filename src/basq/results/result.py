@@ -18,7 +18,7 @@ from basq.posterior.densities import ParameterDensity
 from basq.posterior.parameters import N_SUMMARY, ParameterPosterior
 from basq.prior import Prior
 from basq.report.tables import QUANTILES, Row, Summary
-from basq.results import archive, export, words
+from basq.results import archive, export, predictive, words
 from basq.results.export import Draws
 from basq.results.record import Record
 from basq.status import Status
@@ -235,6 +235,11 @@ class Result:
         if not isinstance(found, cls):
             raise InputError(f"{path} holds a {type(found).__name__}, not a result.")
         return found
+
+    emulator = cached_property(predictive.emulator)
+    predict = predictive.predict
+    derived = predictive.derived
+    plot_predictive = predictive.plot_predictive
 
     def weighted_samples(self) -> Draws:
         """The posterior as weighted points: the draws that the evidence was integrated with, where there are any.
