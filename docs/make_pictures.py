@@ -59,6 +59,16 @@ def corner():
     return namespace["figure"]
 
 
+def predictive():
+    """The picture that the page about results makes of a simulator's output."""
+    page = (DOCS / "results.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    block = next(block for block in blocks if "plot_predictive" in block)
+    namespace = {"np": np, "basq": basq, "stats": stats}
+    exec(compile(block, "results.md", "exec"), namespace)
+    return namespace["figure"]
+
+
 def standard_space():
     """A prior in the user's parameters and in standard space."""
     prior = basq.Prior({"rate": stats.lognorm(0.5), "phase": (0, 1)})
@@ -261,6 +271,7 @@ def figure_of(draw, dpi=150):
 
 PICTURES = {
     "corner": figure_of(corner),
+    "predictive": figure_of(predictive, dpi=110),
     "standard-space": figure_of(standard_space),
     "surrogate": figure_of(surrogate),
     "batch": figure_of(batch),

@@ -59,7 +59,7 @@ class Layout:
         """Rows (…, p) as one output with as many axes in front: an array, or a dict of arrays."""
         lead, ends = rows.shape[:-1], np.cumsum([math.prod(shape) for shape in self.shapes])
         parts = np.split(rows, ends[:-1], axis=-1) if self.shapes else []
-        arrays = [part.reshape(*lead, *shape) for part, shape in zip(parts, self.shapes, strict=True)]
+        arrays = [part.reshape((*lead, *shape))[()] for part, shape in zip(parts, self.shapes, strict=True)]
         return arrays[0] if self.keys is None else dict(zip(self.keys, arrays, strict=True))
 
 

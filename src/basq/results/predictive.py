@@ -232,8 +232,8 @@ def _learned(result: "Result", table: Table, what: str) -> Emulator:
     if learned.error > LARGE:
         warnings.warn(
             f"Between the calls, {what} is known to {100.0 * learned.error:.0f} % of its posterior spread only (each "
-            f"of {learned.n_points} calls predicted from the others): bands and quantiles are rough. More calls make them "
-            "better, unless the output jumps or is random.",
+            f"of {learned.n_points} calls predicted from the others): bands and quantiles are rough. More calls make "
+            "them better, unless the output jumps or is random.",
             NumericsWarning,
             stacklevel=3,
         )
