@@ -108,6 +108,18 @@ def test_derived_quantities_of_a_curved_simulator_against_runs_of_it(growth):
     assert found.summary().names == ("latest[0]", "latest[1]")
 
 
+def test_the_space_in_which_the_output_is_smoother_is_taken():
+    """Towards the edge of a box it is smooth in the parameters, of any size; over decades in their logarithms."""
+    box = infer(lambda x: 1e14 * np.array([x[0] + x[1], 1e14 * x[0] * x[1]]), lambda output: -5.0 * float(output[0]),
+                {"a": (0, 3e-14), "b": (0, 3e-14)})  # fmt: skip
+    decades = infer(np.log, lambda output: -0.5 * float(output @ output) / 9.0,
+                    {"a": stats.lognorm(5.0), "b": stats.lognorm(5.0)})  # fmt: skip
+    assert (box.emulator.standard, decades.emulator.standard) == (False, True)
+    for found, sizes in ((box, lambda x: 1e14 * x.sum(axis=1)), (decades, lambda x: np.log(x[:, 0]))):
+        drawn, exact = found.predict(seed=1)[:, 0], sizes(found.sample(1000, seed=1))
+        assert np.sqrt(np.mean((drawn - exact) ** 2)) < 0.02 * exact.std()
+
+
 def test_cheap_parameters_belong_to_their_samples(growth):
     x = growth.sample(500, seed=4)
     sigma = x[:, growth.names.index("sigma")]

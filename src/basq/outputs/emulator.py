@@ -36,7 +36,7 @@ MAX_STEPS = 30
 
 @dataclass(frozen=True)
 class Emulator:
-    """Rows of numbers (p,) as functions of points u (d,) in standard space, where the posterior is.
+    """Rows of numbers (p,) as functions of points u (d,), where the posterior is; in whatever coordinates.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class Emulator:
         Parameters
         ----------
         u : (n, d) array
-            The points in standard space.
+            The points.
         values : (n, p) array
         log_density : (n,) array
             Of the posterior at the points, up to a constant.
@@ -83,8 +83,10 @@ class Emulator:
                 f"{counted(n, 'output')} with finite numbers cannot be interpolated over {counted(d, 'parameter')}: "
                 f"at least {d + 2} are needed."
             )
-        centre, root = mean_and_root(samples)
-        whitening = solve_lower(root, np.eye(d))
+        spread = samples.std(axis=0)
+        scale = np.where(spread > 0.0, spread, 1.0)  # coordinates may be of any size
+        centre, root = mean_and_root(samples / scale)
+        centre, whitening = centre * scale, solve_lower(root, np.eye(d)) / scale
         near, tested = _near(log_density, d)
         z, values = (u[near] - centre) @ whitening.T, values[near]
         mean, scores, basis = _components(values)
@@ -92,9 +94,9 @@ class Emulator:
         left_out = np.stack([p.left_out[0] for p in processes], axis=1) if processes else np.empty((len(z), 0))
         wrong = values - mean - (scores - left_out) @ basis
         emulator = cls(centre, whitening, processes, mean, basis, 0.0, len(z))
-        spread = emulator._spread(samples)
-        varies = spread > NEGLIGIBLE * np.abs(mean)  # false for NaN
-        relative = np.sqrt(np.mean(wrong[tested][:, varies] ** 2, axis=0)) / spread[varies]
+        sd = emulator._spread(samples)
+        varies = sd > NEGLIGIBLE * np.abs(mean)  # false for NaN
+        relative = np.sqrt(np.mean(wrong[tested][:, varies] ** 2, axis=0)) / sd[varies]
         error = float(np.quantile(relative, NEARLY_ALL)) if varies.any() else 0.0
         return cls(centre, whitening, processes, mean, basis, error, len(z))
 

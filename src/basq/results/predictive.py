@@ -29,17 +29,38 @@ LARGE = 0.1
 
 
 @dataclass(frozen=True)
+class Points:
+    """Posterior samples or evaluated points, in both of their spaces: (n, d) each, all parameters."""
+
+    u: FloatArray
+    x: FloatArray
+
+    def __getitem__(self, rows: IntArray) -> "Points":
+        return Points(self.u[rows], self.x[rows])
+
+
+@dataclass(frozen=True)
 class Predictive:
-    """The simulator's output between the calls of a run.
+    """The simulator's output, or what is derived from it, between the calls of a run.
 
     Attributes
     ----------
     layout : Layout
     emulator : Emulator
+    standard : bool
+        Whether it interpolates in standard space; else in the user's parameters.
+    dims : (d,) int array
+        The parameters that the simulator takes.
     """
 
     layout: Layout
     emulator: Emulator
+    standard: bool
+    dims: IntArray
+
+    def rows(self, points: Points) -> FloatArray:
+        """Rows (n, p) at points."""
+        return self.emulator((points.u if self.standard else points.x)[:, self.dims])
 
     @property
     def error(self) -> float:
@@ -102,9 +123,7 @@ class Derived:
 def emulator(result: "Result") -> Predictive:
     """The simulator's output between the calls, and how far off that is: ``result.emulator.error``."""
     outputs = _outputs(result)
-    table = Table.of(outputs.load(), outputs.ids, "simulate")
-    learned = _learned(result, table, "the output")
-    return Predictive(table.layout, learned)
+    return _learned(result, Table.of(outputs.load(), outputs.ids, "simulate"), "the output")
 
 
 def predict(
@@ -131,10 +150,10 @@ def predict(
     """
     levels = None if q is None else _levels(q)
     found: Predictive = result.emulator
-    u, x = _sampled(result, n, seed)
-    rows = found.emulator(u[:, _expensive(result)])
+    points = _sampled(result, n, seed)
+    rows = found.rows(points)
     if noise is not None:
-        rows = _noisy(result, found.layout, rows, x, noise, np.random.default_rng(seed).spawn(1)[0])
+        rows = _noisy(result, found.layout, rows, points.x, noise, np.random.default_rng(seed).spawn(1)[0])
     return found.layout.shaped(rows if levels is None else np.quantile(rows, levels, axis=0))
 
 
@@ -158,19 +177,18 @@ def derived(
         raise InputError(f"derived({f!r}): give a function of the output.")
     name = name or (own if (own := getattr(f, "__name__", "<lambda>")) != "<lambda>" else "derived")
     wanted = _wanted(f, 1, result.names, result.names)
-    u, x = _sampled(result, n, seed)
+    points = _sampled(result, n, seed)
     if set(wanted) & set(result.cheap):
         found: Predictive = result.emulator
-        rows = found.emulator(u[:, _expensive(result)])
-        outputs = [found.layout.shaped(row) for row in rows]
-        table = _evaluated(f, wanted, outputs, x, result, np.arange(n))
+        outputs = [found.layout.shaped(row) for row in found.rows(points)]
+        table = _evaluated(f, wanted, outputs, points.x, result, np.arange(n))
         if len(table.calls) < n:
             raise InputError(f"{name} is not finite at {n - len(table.calls)} of {n} samples.")
         return Derived(name, table.layout.shaped(table.values), found.error)
     stored = _outputs(result)
     table = _evaluated(f, wanted, stored.load(), result.observations.x, result, stored.ids)
-    learned = _learned(result, table, name)
-    return Derived(name, table.layout.shaped(learned(u[:, _expensive(result)])), learned.error)
+    found = _learned(result, table, name)
+    return Derived(name, found.layout.shaped(found.rows(points)), found.error)
 
 
 def plot_predictive(
@@ -208,36 +226,41 @@ def _outputs(result: "Result") -> Outputs:
     return result.outputs
 
 
-def _expensive(result: "Result") -> IntArray:
-    """Columns of the parameters that the simulator takes."""
-    return np.array([i for i, name in enumerate(result.names) if name not in result.cheap], dtype=np.intp)
-
-
-def _sampled(result: "Result", n: int, seed: Any) -> tuple[FloatArray, FloatArray]:
-    """The samples of ``result.sample(n, seed)`` in standard space, and in the user's parameters: (n, d) each."""
+def _sampled(result: "Result", n: int, seed: Any) -> Points:
+    """The samples of ``result.sample(n, seed)``."""
     if n < 1 or n != int(n):
         raise InputError(f"n={n!r}: give a positive whole number of samples.")
     u = result._posterior.standard.sample(int(n), np.random.default_rng(seed))
-    return u, result.prior.from_standard(u)
+    return Points(u, result.prior.from_standard(u))
 
 
-def _learned(result: "Result", table: Table, what: str) -> Emulator:
-    """Interpolate a table of values at the calls, and warn where that is rough."""
-    dims, seen = _expensive(result), result.observations.where(np.isin(np.arange(result.n_evals), table.calls))
-    place = np.zeros_like(seen.u)
-    place[:, dims] = seen.u[:, dims]  # the cheap parameters are integrated over, not at a place
-    log_density = seen.log_values + result.prior.measure.log_pdf(place)
-    samples = _sampled(result, N_SUMMARY, 0)[0][:, dims]
-    learned = Emulator.learn(seen.u[:, dims], table.values, log_density, samples)
-    if learned.error > LARGE:
+def _learned(result: "Result", table: Table, what: str) -> Predictive:
+    """Interpolate a table of values at the calls, and warn where that is rough.
+
+    Outputs may be smoother in standard space, as for logarithmic priors, or in the parameters, as towards the edge of a
+    box: both are tried.
+    """
+    dims = np.array([i for i, name in enumerate(result.names) if name not in result.cheap], dtype=np.intp)
+    seen, samples = result.observations, _sampled(result, N_SUMMARY, 0)
+    calls = Points(seen.u, seen.x)[table.calls]
+    place = np.zeros_like(calls.u)
+    place[:, dims] = calls.u[:, dims]  # the cheap parameters are integrated over, not at a place
+    log_density = seen.log_values[table.calls] + result.prior.measure.log_pdf(place)
+    in_standard, in_own = (
+        Emulator.learn(at[:, dims], table.values, log_density, over[:, dims])
+        for at, over in ((calls.u, samples.u), (calls.x, samples.x))
+    )
+    standard = in_standard.error <= in_own.error
+    found = Predictive(table.layout, in_standard if standard else in_own, standard, dims)
+    if found.error > LARGE:
         warnings.warn(
-            f"Between the calls, {what} is known to {100.0 * learned.error:.0f} % of its posterior spread only (each "
-            f"of {learned.n_points} calls predicted from the others): bands and quantiles are rough. More calls make "
-            "them better, unless the output jumps or is random.",
+            f"Between the calls, {what} is known to {100.0 * found.error:.0f} % of its posterior spread only (each "
+            f"of {found.emulator.n_points} calls predicted from the others): bands and quantiles are rough. More calls "
+            "make them better, unless the output jumps or is random.",
             NumericsWarning,
             stacklevel=3,
         )
-    return learned
+    return found
 
 
 def _evaluated(
