@@ -2,21 +2,15 @@
 
 import os
 from collections.abc import Callable
-from contextlib import ExitStack, suppress
 from typing import Any
 
 from basq.cheap.model import Model
-from basq.errors import StoreError
 from basq.method import Method
 from basq.results.result import Result
 from basq.run.arguments import as_problem, check_callback
-from basq.run.driver import Driver
-from basq.run.interrupt import Interrupt
-from basq.run.loop import run
-from basq.run.progress import shown
+from basq.run.drive import drive
 from basq.run.steps import State
 from basq.settings import BATCH_SIZE, DLOGZ, ON_ERROR, RETRIES, OnError
-from basq.status import Status
 from basq.types import FloatArray, LogLikelihood
 
 
@@ -122,28 +116,9 @@ def infer(
     """
     space = as_problem(log_likelihood, prior, prior_transform, n_dim)
     check_callback(callback, "the state")
-    with ExitStack() as stack:
-        interrupt = stack.enter_context(Interrupt.watched(stored=store is not None))
-        driver = stack.enter_context(
-            Driver.open(
-                log_likelihood, space, method=method, batch_size=batch_size,
-                max_evals=max_evals, max_time=max_time, dlogz=dlogz, vectorized=vectorized, pass_dict=pass_dict,
-                pool=pool, timeout=timeout, retries=retries, on_error=on_error, store=store, evaluations=evaluations,
-                seed=seed, interrupt=interrupt,
-            )
-        )  # fmt: skip
-        sampler, evaluator = driver.sampler, driver.evaluator
-        view = stack.enter_context(shown(sampler.recipe.stopping.max_evals, sampler.store.counts()["done"], progress))
-        evaluator.finished = view.finished
-        try:
-            for state in run(sampler, evaluator, asynchronous=asynchronous):
-                last = state.history[-1]
-                view.learned(last.n_evals, f"log Z = {last.log_evidence:.3f} ± {last.log_evidence_std:.3f}")
-                if callback is not None:
-                    callback(state)
-        except BaseException as error:
-            with suppress(StoreError):  # which may be the error itself
-                driver.keep(error)
-            raise
-        evaluator.salvage()
-        return sampler.result(ended=Status.INTERRUPTED, fresh=interrupt())
+    return drive(
+        log_likelihood, space, method=method, batch_size=batch_size, max_evals=max_evals, max_time=max_time,
+        dlogz=dlogz, vectorized=vectorized, pass_dict=pass_dict, pool=pool, asynchronous=asynchronous, timeout=timeout,
+        retries=retries, on_error=on_error, store=store, evaluations=evaluations, seed=seed, progress=progress,
+        callback=callback,
+    )  # fmt: skip

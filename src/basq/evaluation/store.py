@@ -301,6 +301,10 @@ class Store:
         rows = [get("SELECT output FROM outputs WHERE id = ?", (int(i),)).fetchone() for i in ids]
         return [None if row is None else row[0] for row in rows]
 
+    def has_outputs(self) -> bool:
+        """Whether a call has an output of a simulator."""
+        return self._connection.execute("SELECT 1 FROM outputs LIMIT 1").fetchone() is not None
+
     def counts(self) -> dict[str, int]:
         """How many calls are pending, done and failed."""
         found = dict(self._connection.execute("SELECT state, count(*) FROM calls GROUP BY state").fetchall())

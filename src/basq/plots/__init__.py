@@ -4,6 +4,15 @@ from basq.plots.audits import plot_calibration
 from basq.plots.corner import plot_corner
 from basq.plots.predictive import plot_predictive
 from basq.plots.run import plot_run, plot_time
+from basq.plots.sensitivity import plot_sensitivity
 from basq.plots.slices import plot_slices
 
-__all__ = ["plot_calibration", "plot_corner", "plot_predictive", "plot_run", "plot_slices", "plot_time"]
+__all__ = [
+    "plot_calibration",
+    "plot_corner",
+    "plot_predictive",
+    "plot_run",
+    "plot_sensitivity",
+    "plot_slices",
+    "plot_time",
+]

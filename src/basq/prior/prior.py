@@ -138,6 +138,15 @@ class Prior:
                 raise InputError(f"{prior!r} is known by samples only; it cannot stand beside other parameters.")
         return Prior(JointMap.of(self._map, other._map), names=(*self.names, *other.names))
 
+    def changed(self, marginals: Mapping[str, Any]) -> "Prior":
+        """Return the prior with other marginals of some parameters, by name; those of the others stay."""
+        self.index(marginals)
+        if not isinstance(self._map, SeparableMap):
+            raise InputError(f"{self!r} has no marginals of their own; give the priors of all parameters.")
+        own = zip(self.names, self._map.coordinates, strict=True)
+        new = tuple(as_marginal(n, marginals[n]) if n in marginals else old for n, old in own)
+        return Prior(SeparableMap(new), names=self.names)
+
     def __repr__(self) -> str:
         return f"Prior({self._map.describe(self.names)})"
 

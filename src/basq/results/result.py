@@ -21,6 +21,7 @@ from basq.report.tables import QUANTILES, Row, Summary
 from basq.results import archive, export, predictive, words
 from basq.results.export import Draws
 from basq.results.record import Record
+from basq.results.source import Askable, Source
 from basq.status import Status
 from basq.types import FloatArray
 from basq.version import __version__
@@ -35,7 +36,7 @@ __all__ = ["Failure", "ParameterDensity", "Result"]
 
 
 @dataclass(frozen=True, eq=False)
-class Result:
+class Result(Askable):
     """Evidence and posterior of a run.
 
     Attributes
@@ -71,6 +72,8 @@ class Result:
         Parameters that were integrated over at every call, and put back into the posterior.
     outputs : Outputs or None
         What the simulator gave at every observation.
+    source : Source or None
+        What is needed to ask it `again`.
     """
 
     log_evidence: float
@@ -89,6 +92,7 @@ class Result:
     sound: bool = False
     cheap: tuple[str, ...] = ()
     outputs: Outputs | None = None
+    source: Source | None = field(default=None, repr=False)
 
     @classmethod
     def nothing(

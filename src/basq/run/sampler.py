@@ -12,7 +12,6 @@ import numpy as np
 
 from basq.cheap.call import judged
 from basq.cheap.model import Model
-from basq.cheap.widen import widened
 from basq.errors import EvaluationError, InputError, StoreInUseError
 from basq.evaluation.call import Outcome
 from basq.evaluation.calls import Calls
@@ -20,7 +19,6 @@ from basq.evaluation.evaluator import ALL_FAILED
 from basq.evaluation.store import PATIENCE, Store
 from basq.method import Batch, Method
 from basq.observations import Observations
-from basq.outputs.outputs import Outputs
 from basq.results.result import Result
 from basq.run import identity
 from basq.run.arguments import (
@@ -33,6 +31,7 @@ from basq.run.arguments import (
     as_seed,
     as_space,
 )
+from basq.run.past import as_past
 from basq.run.points import Points
 from basq.run.steps import Recipe, State
 from basq.run.stopping import Stopping, Verdict
@@ -92,11 +91,11 @@ class Sampler:
         space, chosen = as_space(prior, prior_transform, n_dim), as_method(method)
         stopping = Stopping(dlogz, as_budget(max_evals, space), max_time)
         size, number, on_error = as_batch_size(batch_size, chosen), as_seed(seed), as_on_error(on_error)
+        past, evaluations = as_past(evaluations)
         given = as_evaluations(evaluations, space)
-        if len(given[0]) >= stopping.max_evals:
-            raise InputError(
-                f"max_evals={stopping.max_evals} leaves no call after the {len(given[0])} given evaluations."
-            )
+        n_given = len(given[0]) if past is None else len(past)
+        if n_given >= stopping.max_evals:
+            raise InputError(f"max_evals={stopping.max_evals} leaves no call after the {n_given} given evaluations.")
         u = space.to_standard(given[0]) if len(given[0]) else given[0]
         settings = {
             "batch_size": size,
@@ -112,7 +111,9 @@ class Sampler:
                 number = _fresh_seed() if number is None else number
                 identity.save(self.store, space, chosen, number, objects, cheap=cheap)
                 self.store.give(given[0], u, *given[1:])
-                self.store.set(n_given=len(u), **settings)
+                if past is not None:
+                    past.lay(self.store)
+                self.store.set(n_given=n_given, **settings)
             else:
                 identity.check(self.store, space, chosen, number, cheap=cheap)
                 number = int(self.store.get("seed"))
@@ -374,6 +375,8 @@ class Sampler:
         fresh : bool
             Include what was told since the last step.
         """
+        from basq.run.again import completed  # which makes samplers itself
+
         self._catch_up()
         news = self.store.news() if fresh else Calls.none(self.recipe.prior.n_dim)
         state = self._after(news, {}, {}) if len(news) else self._state
@@ -384,12 +387,8 @@ class Sampler:
         least = self.recipe.method.initial_size(self.recipe.prior.n_dim)
         settings = identity.settings(self.store) | {"initial_size": least}
         found = replace(state.result(self.recipe.prior, failures, ended), settings=settings)
-        calls = self._seen.join(news)
-        usable = ~np.isnan(calls.log_likelihood) | (self._on_error == "zero")
-        outputs = Outputs.of(self.store, calls.ids[usable])
-        if self.recipe.cheap is None:
-            return replace(found, outputs=outputs) if self.model else found
-        return widened(replace(found, outputs=outputs), self.recipe.cheap, outputs, self.recipe.seed % 2**32)
+        steps = [*(calls for calls, _ in self.store.steps()[: self._n_steps]), *([news] if len(news) else [])]
+        return completed(found, self, steps, self._on_error)
 
 
 def _fresh_seed() -> int:

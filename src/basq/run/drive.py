@@ -1,0 +1,49 @@
+"""A whole run from its arguments: workers, the loop, what is shown meanwhile, the result."""
+
+import os
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
+from typing import Any
+
+from basq.cheap.model import Model
+from basq.errors import StoreError
+from basq.prior import Prior
+from basq.results.result import Result
+from basq.run.driver import Driver
+from basq.run.interrupt import Interrupt
+from basq.run.loop import run
+from basq.run.progress import shown
+from basq.run.steps import State
+from basq.status import Status
+from basq.types import LogLikelihood
+
+
+def drive(
+    log_likelihood: LogLikelihood | Model,
+    space: Prior,
+    *,
+    store: str | os.PathLike[str] | None,
+    asynchronous: bool = False,
+    progress: bool,
+    callback: Callable[[State], None] | None = None,
+    **options: Any,
+) -> Result:
+    """Run until the stopping rule speaks or the user interrupts; ``options`` are the driver's."""
+    with ExitStack() as stack:
+        interrupt = stack.enter_context(Interrupt.watched(stored=store is not None))
+        driver = stack.enter_context(Driver.open(log_likelihood, space, store=store, interrupt=interrupt, **options))
+        sampler, evaluator = driver.sampler, driver.evaluator
+        view = stack.enter_context(shown(sampler.recipe.stopping.max_evals, sampler.store.counts()["done"], progress))
+        evaluator.finished = view.finished
+        try:
+            for state in run(sampler, evaluator, asynchronous=asynchronous):
+                last = state.history[-1]
+                view.learned(last.n_evals, f"log Z = {last.log_evidence:.3f} ± {last.log_evidence_std:.3f}")
+                if callback is not None:
+                    callback(state)
+        except BaseException as error:
+            with suppress(StoreError):  # which may be the error itself
+                driver.keep(error)
+            raise
+        evaluator.salvage()
+        return sampler.result(ended=Status.INTERRUPTED, fresh=interrupt())
