@@ -13,7 +13,6 @@ from basq.cheap.widen import widened
 from basq.errors import EvaluationError, InputError, counted
 from basq.evaluation.call import Outcome
 from basq.evaluation.calls import Calls
-from basq.evaluation.store import GIVEN
 from basq.method import Posterior
 from basq.observations import Failure
 from basq.outputs.outputs import Outputs, unpack
@@ -29,6 +28,9 @@ from basq.run.steps import Recipe
 from basq.settings import OnError
 from basq.status import Status
 from basq.types import BoolArray
+
+EARLIER = "earlier run"
+"""The worker of calls that were made before."""
 
 
 def unknown_simulator(x: Any) -> Any:
@@ -74,10 +76,10 @@ class Problem:
     def outcome(self, call: Calls, blob: bytes | None, failure: Failure | None) -> Outcome:
         """What became of one call."""
         if self.judges and self.model is not None and blob is not None:
-            return replace(judged(self.model, unpack(blob)[0], call.x[0]), worker=GIVEN)
+            return replace(judged(self.model, unpack(blob)[0], call.x[0]), worker=EARLIER)
         if failure is not None:
-            return Outcome.failed(failure.error, failure.traceback, output=blob, worker=GIVEN)
-        return Outcome(float(call.log_likelihood[0]), float(call.noise[0]), output=blob, worker=GIVEN)
+            return Outcome.failed(failure.error, failure.traceback, output=blob, worker=EARLIER)
+        return Outcome(float(call.log_likelihood[0]), float(call.noise[0]), output=blob, worker=EARLIER)
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,14 +142,15 @@ class Origin:
             problem = self._plain(recipe, log_likelihood, cheap, prior, model, max_evals)
         else:
             problem = self._modelled(recipe, log_likelihood, cheap, prior, model)
-        if max_evals is not None and problem.model and problem.model.simulate is unknown_simulator:
-            raise InputError("again(max_evals=…) needs the simulator: give model=, the model of the run.")
+        goes_on = max_evals is not None or store is not None
+        if goes_on and problem.model and problem.model.simulate is unknown_simulator:
+            raise InputError("To go on the simulator is needed: give model=, the model of the run.")
         past, share, n_without = self._past(recipe, problem)
         if max_evals is not None:
             return drive(
-                problem.model or log_likelihood, problem.prior, method=recipe.method, batch_size=recipe.batch_size, max_evals=max_evals,
-                dlogz=recipe.stopping.dlogz, on_error=self.on_error, evaluations=past, seed=recipe.seed, store=store,
-                **going,
+                problem.model or log_likelihood, problem.prior, method=recipe.method, batch_size=recipe.batch_size,
+                max_evals=max_evals, dlogz=recipe.stopping.dlogz, on_error=self.on_error, evaluations=past,
+                seed=recipe.seed, store=store, **going,
             )  # fmt: skip
         sampler = Sampler(
             problem.model or problem.prior, method=recipe.method, batch_size=recipe.batch_size,
@@ -189,8 +192,8 @@ class Origin:
             )
         base = model or (self.model.get() if self.model else None)
         base = base or Model(unknown_simulator, unknown_likelihood, recipe.prior, recipe.cheap)
-        old = (model.prior, model.cheap) if model else (recipe.prior, recipe.cheap)
-        space, own = _priors(*old, prior)
+        old = model or recipe
+        space, own = _priors(old.prior, old.cheap, prior)
         if cheap is not None:
             own = as_prior(cheap) if cheap else None
         new = replace(base, log_likelihood=log_likelihood or base.log_likelihood, prior=space, cheap=own)

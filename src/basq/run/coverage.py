@@ -98,8 +98,8 @@ class Coverage:
 
     @property
     def empty(self) -> bool:
-        """Whether fewer calls lie within the new posterior than a quadratic has coefficients."""
-        return self.n_within < (self.n_dim + 1) * (self.n_dim + 2) / 2
+        """Whether fewer calls lie within the new posterior than a quadratic has coefficients, and than in the old one."""
+        return self.n_within < min((self.n_dim + 1) * (self.n_dim + 2) // 2, self.n_before)
 
     @property
     def missing(self) -> int:
