@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 
 from basq.plots.style import BLUE, GREY, Unit, new_figure, readable
 
@@ -13,6 +12,8 @@ if TYPE_CHECKING:
 
     from basq.results.sensitivity import Sensitivity
 
+Bar = tuple[float, float]
+"""A value and its error."""
 MOST = 6
 """Parameters that are drawn."""
 
@@ -20,46 +21,57 @@ MOST = 6
 def plot_sensitivity(sensitivity: "Sensitivity") -> Figure:
     """Draw log Z with its error, and the posterior means and standard deviations, one line for each member.
 
-    Members that are not converged are grey; the line is the answer as it was run.
+    Members that are not converged are grey, and an arrow stands for one of them that is far from the others. The
+    dashed line is the answer as it was run.
     """
     names, rows = sensitivity.names[:MOST], sensitivity.rows
     figure = new_figure(3.4 + 2.0 * (1 + len(names)), 1.5 + 0.36 * len(rows))
     axes = figure.subplots(1, 1 + len(names), sharey=True, squeeze=False, width_ratios=[1.3, *[1.0] * len(names)])[0]
-    known = [np.isfinite([r.log_evidence, r.log_evidence_std]).all() for r in rows]
-    _draw(
-        axes[0],
-        [r.log_evidence if k else None for r, k in zip(rows, known, strict=True)],
-        [2.0 * r.log_evidence_std for r in rows],
-        sensitivity,
-        "log Z ± 2 sd",
-    )
+    converged = [row.status == "converged" for row in rows]
+    evidence = [_finite(row.log_evidence, 2.0 * row.log_evidence_std) for row in rows]
+    _draw(axes[0], evidence, converged, "log Z", "2 sd")
     for axis, name in zip(axes[1:], names, strict=True):
-        _draw(axis, [r.mean.get(name) for r in rows], [r.sd.get(name, 0.0) for r in rows], sensitivity, name)
-    labels = [readable(r.label, 30) + ("" if r.status == "converged" else "\n(not converged)") for r in rows]
-    axes[0].set_yticks(range(len(rows)), labels)
+        means = [_finite(row.mean.get(name, np.nan), row.sd.get(name, np.nan)) for row in rows]
+        _draw(axis, means, converged, name, "sd")
+    notes = ["" if good else "\n(not converged)" for good in converged]
+    axes[0].set_yticks(range(len(rows)), [readable(r.label, 30) + note for r, note in zip(rows, notes, strict=True)])
     axes[0].set_ylim(len(rows) - 0.4, -0.6)
     return figure
 
 
-def _draw(axis: "Axes", values: list[float | None], bars: list[float], sensitivity: "Sensitivity", label: str) -> None:
+def _finite(value: float, bar: float) -> Bar | None:
+    return (value, bar) if np.isfinite(value) and np.isfinite(bar) else None
+
+
+def _draw(axis: "Axes", bars: list[Bar | None], converged: list[bool], name: str, what: str) -> None:
     """One panel: a point with its bar for each member that has one."""
-    ends = [end for v, bar in zip(values, bars, strict=True) if v is not None for end in (v - bar, v + bar)]
-    for y, (row, value, bar) in enumerate(zip(sensitivity.rows, values, bars, strict=True)):
-        if value is None:
+    low, high = _frame(bars, converged)
+    unit = Unit.of(low, high)
+    for y, (own, good) in enumerate(zip(bars, converged, strict=True)):
+        if own is None:
             axis.annotate("–", (0.5, y), xycoords=("axes fraction", "data"), ha="center", va="center", color=GREY)
-            continue
-        colour = BLUE if row.status == "converged" else GREY
-        axis.errorbar(value, y, xerr=bar, fmt="o", ms=5, capsize=3, color=colour)
-    if values[0] is not None:
-        axis.axvline(values[0], color=GREY, lw=0.8, ls="--", zorder=0)
-    if ends and max(ends) > min(ends):
-        margin = 0.08 * (max(ends) - min(ends))
-        shown = min(ends) - margin, max(ends) + margin
-        unit = Unit.of(*shown)
-        axis.set_xlim(*shown)
-        unit.apply(axis.xaxis, shown, 3)
-        label = unit.label(label)
-    else:
-        axis.xaxis.set_major_locator(MaxNLocator(3))
-    axis.set_xlabel(label)
+        elif low <= own[0] <= high:
+            axis.errorbar(own[0], y, xerr=own[1], fmt="o", ms=5, capsize=3, color=BLUE if good else GREY)
+        else:
+            edge, marker = (0.04, "<") if own[0] < low else (0.96, ">")
+            axis.plot(edge, y, marker, transform=axis.get_yaxis_transform(), color=BLUE if good else GREY, ms=6)
+    if bars[0] is not None:
+        axis.axvline(bars[0][0], color=GREY, lw=0.8, ls="--", zorder=0)
+    axis.set_xlim(low, high)
+    unit.apply(axis.xaxis, (low, high), 3)
+    axis.set_xlabel(f"{unit.label(name)} ± {what}")
     axis.grid(axis="y", color="#eeeeee", lw=0.6)
+
+
+def _frame(bars: list[Bar | None], converged: list[bool]) -> tuple[float, float]:
+    """What to show: members that are converged in full, the others if they are near them."""
+    known = [(own, good) for own, good in zip(bars, converged, strict=True) if own is not None]
+    if not known:
+        return 0.0, 1.0
+    sure = [own for own, good in known if good] or [own for own, _ in known]
+    low, high = min(v - bar for v, bar in sure), max(v + bar for v, bar in sure)
+    span = max(high - low, 1e-9 * max(abs(low), abs(high), 1e-300))
+    near = [v for (v, _), _ in known if low - span <= v <= high + span]
+    low, high = min([low, *near]), max([high, *near])
+    margin = 0.1 * max(high - low, span)
+    return low - margin, high + margin

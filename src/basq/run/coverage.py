@@ -98,7 +98,7 @@ class Coverage:
 
     @property
     def empty(self) -> bool:
-        """Whether fewer calls lie within the new posterior than a quadratic has coefficients, and than in the old one."""
+        """Whether fewer calls lie within the new posterior than within the old one, and than make a quadratic."""
         return self.n_within < min((self.n_dim + 1) * (self.n_dim + 2) // 2, self.n_before)
 
     @property
