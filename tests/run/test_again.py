@@ -92,18 +92,14 @@ def _count():
 
 
 def agrees(result, truth):
-    return abs(result.log_evidence - truth.log_evidence) < 3.0 * np.hypot(
-        result.log_evidence_std, truth.log_evidence_std
-    )
+    sd = np.hypot(result.log_evidence_std, truth.log_evidence_std)
+    return abs(result.log_evidence - truth.log_evidence) < 3.0 * sd
 
 
 def test_with_nothing_changed_the_answer_is_the_same(first):
     again = first.again()
-    assert (again.log_evidence, again.log_evidence_std, again.why) == (
-        first.log_evidence,
-        first.log_evidence_std,
-        first.why,
-    )
+    assert (again.log_evidence, again.log_evidence_std) == (first.log_evidence, first.log_evidence_std)
+    assert again.message == first.message
     assert np.array_equal(again.mean, first.mean)
     assert not SIMULATED
 
@@ -124,9 +120,7 @@ PRIORS = {
 }
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in LIKELIHOODS]
-)
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] * (n in SLOW)) for n in LIKELIHOODS])
 def test_other_likelihoods(first, name):
     change = LIKELIHOODS[name]
     again = first.again(**change)
@@ -298,7 +292,6 @@ def test_from_a_store(tmp_path):
 def test_wrong_names_are_refused(first, change, message):
     with pytest.raises(basq.InputError, match=message):
         first.again(progress=False, **change)
-    assert not SIMULATED
 
 
 @pytest.mark.parametrize(
