@@ -69,6 +69,8 @@ class Result:
         Whether nothing speaks against the answer but, perhaps, an error of log Z above ``dlogz``.
     cheap : tuple of str
         Parameters that were integrated over at every call, and put back into the posterior.
+    notes : tuple of str
+        What else has to be known, a sentence each.
     outputs : Outputs or None
         What the simulator gave at every observation.
     """
@@ -89,6 +91,7 @@ class Result:
     sound: bool = False
     cheap: tuple[str, ...] = ()
     outputs: Outputs | None = None
+    notes: tuple[str, ...] = ()
 
     @classmethod
     def nothing(
@@ -151,6 +154,11 @@ class Result:
     @property
     def names(self) -> tuple[str, ...]:
         return self.prior.names
+
+    @property
+    def expensive(self) -> tuple[str, ...]:
+        """The parameters that calls were made with: all but the cheap ones."""
+        return tuple(name for name in self.names if name not in self.cheap)
 
     @cached_property
     def _posterior(self) -> ParameterPosterior:
@@ -257,7 +265,7 @@ class Result:
         ----------
         table : "posterior" or "evaluations"
             n equal-weight samples; or every evaluated point with its log-likelihood, the standard deviation of its
-            noise, whether it explored, and its batch.
+            noise, whether it explored, and its batch. A point has no cheap parameters.
         n, seed
             Of the samples.
         """
@@ -267,7 +275,7 @@ class Result:
             return export.to_frame(self.names, self.sample(n, seed))
         seen = self.observations
         more = {name: getattr(seen, name) for name in ("log_likelihood", "noise", "explores", "batch")}
-        return export.to_frame(self.names, seen.x, more)
+        return export.to_frame(self.expensive, seen.x[:, self.prior.index(self.expensive)], more)
 
     def to_arviz(self, *, n: int = N_SUMMARY, seed: Any = 0) -> Any:
         """n equal-weight samples for ArviZ: an ``InferenceData`` for ArviZ 0.x, a ``DataTree`` for 1.x.
