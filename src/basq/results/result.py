@@ -55,8 +55,7 @@ class Result(Askable):
     standard_posterior : Posterior or None
         The posterior in standard space; None if the run found no mass, as ``why`` says.
     audits : tuple of Audit
-        How well each batch was predicted before it was evaluated, one row a batch (``pandas.DataFrame(result.audits)``
-        makes a table); empty for methods without audits.
+        How well each batch was predicted before it was evaluated (``pandas.DataFrame(result.audits)`` makes a table).
     failures : tuple of Failure
         Calls that gave no value.
     surrogate : LogSurrogate or None
@@ -64,12 +63,13 @@ class Result(Askable):
     settings : mapping
         How the run was made, as its store has it: method, seed, budget, versions, dates.
     noise : float or None
-        Estimated standard deviation of the log-likelihoods whose noise is not known, ``(value, None)``; None if there
-        are no such values.
+        Estimated standard deviation of log-likelihoods whose noise is not known, ``(value, None)``, if there are such.
     sound : bool
         Whether nothing speaks against the answer but, perhaps, an error of log Z above ``dlogz``.
     cheap : tuple of str
         Parameters that were integrated over at every call, and put back into the posterior.
+    notes : tuple of str
+        What else has to be known, a sentence each.
     outputs : Outputs or None
         What the simulator gave at every observation.
     source : Source or None
@@ -93,6 +93,7 @@ class Result(Askable):
     cheap: tuple[str, ...] = ()
     outputs: Outputs | None = None
     source: Source | None = field(default=None, repr=False)
+    notes: tuple[str, ...] = ()
 
     @classmethod
     def nothing(
@@ -155,6 +156,11 @@ class Result(Askable):
     @property
     def names(self) -> tuple[str, ...]:
         return self.prior.names
+
+    @property
+    def expensive(self) -> tuple[str, ...]:
+        """The parameters that calls were made with: all but the cheap ones."""
+        return tuple(name for name in self.names if name not in self.cheap)
 
     @cached_property
     def _posterior(self) -> ParameterPosterior:
@@ -261,7 +267,7 @@ class Result(Askable):
         ----------
         table : "posterior" or "evaluations"
             n equal-weight samples; or every evaluated point with its log-likelihood, the standard deviation of its
-            noise, whether it explored, and its batch.
+            noise, whether it explored, and its batch. A point has no cheap parameters.
         n, seed
             Of the samples.
         """
@@ -271,7 +277,7 @@ class Result(Askable):
             return export.to_frame(self.names, self.sample(n, seed))
         seen = self.observations
         more = {name: getattr(seen, name) for name in ("log_likelihood", "noise", "explores", "batch")}
-        return export.to_frame(self.names, seen.x, more)
+        return export.to_frame(self.expensive, seen.x[:, self.prior.index(self.expensive)], more)
 
     def to_arviz(self, *, n: int = N_SUMMARY, seed: Any = 0) -> Any:
         """n equal-weight samples for ArviZ: an ``InferenceData`` for ArviZ 0.x, a ``DataTree`` for 1.x.
