@@ -8,7 +8,8 @@ import numpy as np
 
 from basq.cheap.model import Model
 from basq.evaluation.call import Call, Outcome, guarded, place
-from basq.outputs.outputs import pack
+from basq.evaluation.store import Store
+from basq.outputs.outputs import as_stored, pack, unpack
 from basq.types import FloatArray
 
 
@@ -40,15 +41,28 @@ class ModelCall(Call):
         return replace(outcome, seconds=time.perf_counter() - start)
 
 
+def judge_waiting(store: Store, model: Model) -> None:
+    """Judge the outputs of calls that have no value yet: their likelihood had failed, and was mended."""
+    waiting = store.pending()
+    found = zip(waiting.ids, waiting.x, store.outputs(waiting.ids), strict=True)
+    store.finish([(int(i), judged(model, unpack(blob)[0], x)) for i, x, blob in found if blob is not None])
+
+
 def judged(model: Model, output: Any, x: FloatArray) -> Outcome:
     """The outcome of an output at a point (d,); where the likelihood fails the output is kept all the same."""
     where = place(model.prior.names, x)
     with guarded("simulate", where) as unstorable:
-        blob = pack(output, np.empty((0, 0)))
+        blob, stored = pack(output, np.empty((0, 0))), as_stored(output)
     if unstorable:
-        return unstorable[0]
+        return _placed(unstorable[0], where)
     with guarded("log_likelihood", f"the output at {where}") as failed:
-        found = model.marginal(output, x)
+        found = model.marginal(stored, x)
     if failed:
-        return replace(failed[0], output=blob)
-    return Outcome(found.log_likelihood, found.error, output=pack(output, found.draws))
+        return replace(_placed(failed[0], f"the output at {where}"), output=blob)
+    return Outcome(found.log_likelihood, found.error, output=pack(stored, found.draws))
+
+
+def _placed(failure: Outcome, where: str) -> Outcome:
+    """A failure that says where it was, whoever noticed it."""
+    error = failure.error or ""
+    return failure if where in error else replace(failure, error=f"{error.removesuffix('.')}, at {where}.")

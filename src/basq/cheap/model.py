@@ -72,18 +72,20 @@ class Model:
             both = sorted(set(self.prior.names) & set(self.cheap.names))
             if both:
                 raise InputError(f"Model: {', '.join(both)} is both an expensive and a cheap parameter; choose one.")
+            _ = self.joint  # there is one
         self._check_names()
 
     def _check_names(self) -> None:
-        """Refuse a likelihood that does not take the cheap parameters, before anything is simulated."""
+        """Refuse functions that do not take what they are given, before anything is simulated."""
         names = self.cheap.names if self.cheap is not None else ()
         try:
-            signature = inspect.signature(self.log_likelihood)
-        except (TypeError, ValueError):  # built-in or extension callables say nothing
-            return
-        try:
-            signature.bind(None, **dict.fromkeys(names))
+            _bind(self.simulate)
         except TypeError as error:
+            raise InputError(f"Model: simulate must be callable with one argument, the point ({error}).") from error
+        try:
+            _bind(self.log_likelihood, **dict.fromkeys(names))
+        except TypeError as error:
+            signature = inspect.signature(self.log_likelihood)
             takes = ", ".join(list(signature.parameters)[1:]) or "nothing besides the output"
             raise InputError(
                 f"Model: log_likelihood{signature} must take the output and the cheap parameters by name, "
@@ -150,10 +152,20 @@ class Model:
 
     def _value(self, output: Any, cheap: dict[str, float]) -> float:
         value = self.log_likelihood(output, **cheap)
-        array = np.asarray(value, dtype=float) if not isinstance(value, str | bytes | None) else np.empty(0)
+        strange = isinstance(value, str | bytes | None) or np.iscomplexobj(value)
+        array = np.empty(0) if strange else np.asarray(value, dtype=float)
         if array.size != 1:
             raise EvaluationError(f"log_likelihood returned {value!r:.60}; it must return a number.")
         return float(array.reshape(()))
+
+
+def _bind(function: Callable[..., Any], **options: Any) -> None:
+    """Raise a TypeError if a function cannot be called with one argument and these options."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # built-in or extension callables say nothing
+        return
+    signature.bind(None, **options)
 
 
 def _checked(value: float, i: int, values: FloatArray, names: tuple[str, ...]) -> float:

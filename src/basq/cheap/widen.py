@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from basq.cheap.joint import joint_posterior
+from basq.cheap.notes import notes
 from basq.method import LogSurrogate
 from basq.outputs.outputs import Outputs
 from basq.prior import Prior
@@ -58,4 +59,8 @@ def widened(result: Result, cheap: Prior, outputs: Outputs, seed: int) -> Result
         standard_posterior=posterior,
         surrogate=None if surrogate is None else Narrowed(surrogate, seen.u.shape[1]),
         cheap=cheap.names,
+        notes=(
+            *result.notes,
+            *notes([s for s in outputs.shapes() if s is not None], [own for own in draws if own is not None], cheap),
+        ),
     )

@@ -15,6 +15,9 @@ import numpy as np
 from basq.errors import EvaluationError, InputError
 from basq.types import FloatArray, LogLikelihood
 
+OURS = [Path(__file__).parents[1] / room for room in ("evaluation", "cheap")]
+"""Where functions of the user's are called from."""
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -243,7 +246,7 @@ def _told(error: BaseException) -> str:
 def _line(error: BaseException) -> str:
     """File and line of the user's function that an exception came through; nothing if it has no Python code."""
     frames = [(f.f_code.co_filename, line) for f, line in traceback.walk_tb(error.__traceback__)]
-    theirs = [(name, line) for name, line in frames if name != __file__]
+    theirs = [(name, line) for name, line in frames if Path(name).parent not in OURS]
     if not theirs:
         return ""
     name = theirs[0][0]  # what it calls may be anyone's

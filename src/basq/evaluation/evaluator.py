@@ -173,6 +173,7 @@ class Evaluator:
             for row, (i, outcome) in enumerate(zip(task.ids, outcomes, strict=True)):
                 self._attempts[i] += 1
                 tries = max(self._retries, LOST_RETRIES) if outcome.lost else self._retries
+                tries = 0 if outcome.output is not None else tries  # it would be simulated once more for nothing
                 if outcome.log_likelihood is None and self._attempts[i] <= tries:
                     again.append((i, outcome))
                     rows.append(row)

@@ -89,7 +89,7 @@ class Child:
         """End the process and with it the call."""
         assert self.task is not None
         self.kill()
-        error = f"log_likelihood took longer than timeout = {timeout:g} s at {self.task.where}; the call was ended."
+        error = f"The call took longer than timeout = {timeout:g} s at {self.task.where}; it was ended."
         return [Outcome.failed(error, seconds=timeout)] * len(self.task.x)
 
     def evaluate(self, x: FloatArray, timeout: float) -> list[Outcome]:

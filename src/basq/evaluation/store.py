@@ -31,6 +31,8 @@ MIGRATIONS: dict[int, Callable[[sqlite3.Connection], Any]] = {2: lambda connecti
 """From each version to the next; none from 1, in which steps had no status and which was never released."""
 GIVEN = "given"
 """The worker of values that the user had already."""
+SHARED = "shared"
+"""The worker of calls whose output was simulated for a rival."""
 APPLICATION_ID = 0x62617371  # "basq"
 PATIENCE = 60.0
 """Seconds to wait for another process that is writing."""
@@ -226,11 +228,17 @@ class Store:
 
     def give(self, x: FloatArray, u: FloatArray, log_likelihood: FloatArray, noise: FloatArray) -> None:
         """Write values (n,) that the user has already as finished calls, a batch of their own."""
+        values = zip(map(float, log_likelihood), map(float, noise), strict=True)
+        self.take(x, u, [Outcome(value, sd, worker=GIVEN) for value, sd in values])
+
+    def take(
+        self, x: FloatArray, u: FloatArray, outcomes: Sequence[Outcome], explores: BoolArray | bool = False
+    ) -> None:
+        """Write calls that were made elsewhere, and what became of them, as a batch of their own."""
         if len(x):
             with self.transaction():
-                ids = self.add(x, u, False, self.extent()[1])
-                values = zip(map(int, ids), map(float, log_likelihood), map(float, noise), strict=True)
-                self.finish([(i, Outcome(value, sd, worker=GIVEN)) for i, value, sd in values])
+                ids = self.add(x, u, explores, self.extent()[1])
+                self.finish(list(zip(map(int, ids), outcomes, strict=True)))
 
     def finish(self, outcomes: Sequence[tuple[int, Outcome]]) -> None:
         """Write what became of calls; an outcome is final."""
@@ -257,9 +265,11 @@ class Store:
             outputs = [(i, o.output) for i, o in outcomes if o.output is not None]
             self._connection.executemany("INSERT OR REPLACE INTO outputs VALUES (?, ?)", outputs)
 
-    def begin_again(self) -> None:
-        """Forget what was learned, and make calls that have failed pending again; why they failed stays on record."""
+    def begin_again(self, *, simulate: bool) -> None:
+        """Forget what was learned, and make failed calls pending again; with ``simulate``, outputs are forgotten."""
         with self.transaction():
+            if simulate:
+                self._connection.execute("DELETE FROM outputs")
             self._connection.execute("UPDATE calls SET state = 'pending' WHERE state = 'failed'")
             self._connection.execute("UPDATE calls SET step = NULL")
             self._connection.execute("DELETE FROM steps")
@@ -301,9 +311,14 @@ class Store:
         rows = [get("SELECT output FROM outputs WHERE id = ?", (int(i),)).fetchone() for i in ids]
         return [None if row is None else row[0] for row in rows]
 
-    def has_outputs(self) -> bool:
-        """Whether a call has an output of a simulator."""
-        return self._connection.execute("SELECT 1 FROM outputs LIMIT 1").fetchone() is not None
+    def with_outputs(self) -> Calls:
+        """Calls of which a simulator's output is there."""
+        return self._select("id IN (SELECT id FROM outputs)")
+
+    @property
+    def n_shared(self) -> int:
+        """Calls that were simulated for a rival."""
+        return int(self._connection.execute(f"SELECT count(*) FROM calls WHERE worker = '{SHARED}'").fetchone()[0])
 
     def counts(self) -> dict[str, int]:
         """How many calls are pending, done and failed."""

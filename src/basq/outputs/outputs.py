@@ -20,6 +20,15 @@ KEY = "output"
 """Name of an output that is one array; those of a dict have their own names, with this in front."""
 
 
+def as_stored(output: Any) -> Any:
+    """An output as the store gives it back, arrays that cannot be changed: what a likelihood sees at any time."""
+    arrays = _arrays(output)
+    for name, array in arrays.items():
+        arrays[name] = array.copy()
+        arrays[name].flags.writeable = False
+    return _output(arrays)
+
+
 def pack(output: Any, draws: FloatArray) -> bytes:
     """An array or a dict of arrays, with draws (m, k) of the cheap parameters, as bytes."""
     arrays = _arrays(output)
@@ -37,12 +46,15 @@ def pack(output: Any, draws: FloatArray) -> bytes:
 def unpack(blob: bytes) -> tuple[Any, FloatArray]:
     """The output and the draws again."""
     with np.load(io.BytesIO(zlib.decompress(blob)), allow_pickle=False) as file:
-        draws = file["draws"]
-        if KEY in file:
-            array = file[KEY]
-            return (float(array) if array.ndim == 0 else array), draws
-        prefix = f"{KEY}:"
-        return {name.removeprefix(prefix): file[name] for name in file if name.startswith(prefix)}, draws
+        return _output({name: file[name] for name in file if name != "draws"}), file["draws"]
+
+
+def _output(arrays: Mapping[str, np.ndarray[Any, Any]]) -> Any:
+    """Inverse of `_arrays`; a single number is one again."""
+    if KEY in arrays:
+        array = arrays[KEY]
+        return float(array) if array.ndim == 0 else array
+    return {name.removeprefix(f"{KEY}:"): array for name, array in arrays.items()}
 
 
 def _arrays(output: Any) -> dict[str, np.ndarray[Any, Any]]:
@@ -53,13 +65,22 @@ def _arrays(output: Any) -> dict[str, np.ndarray[Any, Any]]:
 
 def _array(value: Any, which: str) -> np.ndarray[Any, Any]:
     """A plain array of numbers, or texts; nothing that would have to be pickled."""
-    array = np.asarray(value)
+    try:
+        array = np.asarray(value)
+    except ValueError:  # rows of different lengths
+        array = np.empty(0, dtype=object)
     if array.dtype.hasobject:
         raise EvaluationError(
             f"simulate returned {type(value).__name__} (output{which}); allowed are arrays of numbers and dicts of "
             "them. Give keep=, a function that turns an output into such."
         )
     return array
+
+
+def _shape(output: Any) -> str:
+    if isinstance(output, Mapping):
+        return f"{{{', '.join(f'{name}: {np.shape(value)}' for name, value in output.items())}}}"
+    return str(np.shape(output))
 
 
 @dataclass(frozen=True)
@@ -83,7 +104,7 @@ class Outputs:
     @classmethod
     def of(cls, store: Store, ids: IntArray) -> "Outputs":
         """Those of a store's calls."""
-        return cls(store.path, ids) if store.path else cls(None, ids, tuple(store.outputs(ids)))
+        return cls(store.path.absolute(), ids) if store.path else cls(None, ids, tuple(store.outputs(ids)))
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -100,6 +121,10 @@ class Outputs:
     def load(self) -> list[Any]:
         """All outputs; None where a call has none."""
         return [None if blob is None else unpack(blob)[0] for blob in self.packed()]
+
+    def shapes(self) -> list[str | None]:
+        """Shapes of all outputs, as text; None where a call has none."""
+        return [None if output is None else _shape(output) for output in self.load()]
 
     def draws(self) -> list[FloatArray | None]:
         """Draws of the cheap parameters at every call (m, k); None where there are none."""

@@ -66,7 +66,7 @@ def plot_corner(
                 corner.draw_alone(axis, row)
             else:
                 corner.draw_pair(axis, row, column)
-            if points and (row != column or len(dims) == 1):
+            if points and (row != column or len(dims) == 1) and corner.has_points(row, column):
                 corner.draw_points(axis, row, column)
             corner.finish(axis, row, column)
     return figure
@@ -174,6 +174,10 @@ class Corner:
             for drawn in (filled, lines):
                 drawn.set_clip_path(self._box(axis, row, column))
 
+    def has_points(self, *panel: int) -> bool:
+        """Whether calls were made with the parameters of a panel: not with the cheap ones."""
+        return all(self.result.names[self.dims[i]] in self.result.expensive for i in panel)
+
     def draw_points(self, axis: "Axes", row: int, column: int) -> None:
         """The evaluated points inside a panel: coloured by batch, crosses where there is no likelihood."""
         alone = row == column
@@ -210,7 +214,11 @@ class Corner:
     @property
     def failed(self) -> FloatArray:
         """The points of failed calls (m, k)."""
-        return np.array([f.x for f in self.result.failures]).reshape(-1, self.result.prior.n_dim)[:, self.dims]
+        x = np.full((self.result.n_failed, self.result.prior.n_dim), np.nan)
+        for row, failure in zip(x, self.result.failures, strict=True):
+            all_of_them = len(failure.x) == len(row)
+            row[slice(None) if all_of_them else self.result.prior.index(self.result.expensive)] = failure.x
+        return x[:, self.dims]
 
     def within(self, x: FloatArray) -> BoolArray:
         """Which coordinates of points (m, k) lie in the ranges shown: (m, k)."""

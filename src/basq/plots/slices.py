@@ -45,7 +45,13 @@ def plot_slices(
         raise InputError(f"This result has no surrogate to slice. {result.message}")
     if not (result.prior.is_separable or result.prior.affine is not None):
         raise InputError("A prior transform that couples its parameters has no inverse, so there are no slices.")
-    dims, centre = chosen(result, names), _centre(result, through)
+    dims, centre = chosen(result, result.expensive if names is None else names), _centre(result, through)
+    cheap = [result.names[i] for i in dims if result.names[i] in result.cheap]
+    if cheap:
+        raise InputError(
+            f"plot_slices: {', '.join(cheap)} was integrated over at every call; there are slices of "
+            f"{', '.join(result.expensive)}."
+        )
     n_columns = min(len(dims), 3)
     n_rows = -(-len(dims) // n_columns)
     figure = new_figure(max(2.9 * n_columns + 0.4, 5.0), 2.5 * n_rows + 0.5)
@@ -68,7 +74,9 @@ def _centre(result: "Result", through: str | ArrayLike) -> FloatArray:
     """The point that all slices go through (d,)."""
     if isinstance(through, str) and through == "best":
         seen = result.observations
-        return seen.x[int(np.argmax(seen.log_values + result.prior.measure.log_pdf(seen.u)))]
+        u = seen.u.copy()
+        u[:, result.prior.index(result.cheap)] = 0.0
+        return seen.x[int(np.argmax(seen.log_values + result.prior.measure.log_pdf(u)))]
     if isinstance(through, str) and through == "mean":
         return result.mean
     try:
@@ -121,7 +129,8 @@ def _frame(middle: FloatArray, upper: FloatArray) -> tuple[float, float]:
 def _draw_near(axis: "Axes", result: "Result", i: int, centre: FloatArray, samples: FloatArray) -> None:
     """The evaluated points near a slice: the darker the nearer; one on the slice has a ring."""
     seen = result.observations
-    distance = _distances(np.delete(seen.x - centre, i, axis=1), np.delete(samples - centre, i, axis=1))
+    held = [k for k in result.prior.index(result.expensive) if k != i]
+    distance = _distances((seen.x - centre)[:, held], (samples - centre)[:, held])
     near = (distance < NEAR) & np.isfinite(seen.log_likelihood)
     shade = np.clip(1.0 - distance[near] / NEAR, 0.08, 1.0)
     colours = np.column_stack([np.zeros((len(shade), 3)) + 0.13, shade])
@@ -129,7 +138,7 @@ def _draw_near(axis: "Axes", result: "Result", i: int, centre: FloatArray, sampl
     axis.scatter(seen.x[near, i], value, c=colours, s=13, lw=0, zorder=3)
     axis.scatter([], [], color=BLACK, s=13, lw=0, label="evaluated nearby")
     on = distance[near] < 1e-6
-    if result.prior.n_dim > 1:  # with one parameter, all of them are
+    if held:  # with one parameter, all of them are
         axis.scatter(seen.x[near, i][on], value[on], s=34, facecolors="none", edgecolors=ORANGE, lw=1.3, zorder=4,
                      label="evaluated on the slice")  # fmt: skip
 

@@ -23,7 +23,7 @@ from basq.plots import plot_calibration, plot_corner, plot_run, plot_slices, plo
 from basq.plots.audits import audited
 from basq.plots.corner import READABLE
 from basq.plots.run import duration
-from basq.report.tables import UNSURE, html_name, shown, with_error
+from basq.report.tables import UNSURE, cheap_line, html_name, shown, with_error
 from basq.version import __version__
 
 if TYPE_CHECKING:
@@ -130,6 +130,8 @@ def _verdict(result: "Result", truth: float | None) -> str:
     if result.settings.get("pending"):
         calls += f"; {counted(result.settings['pending'], 'call', 'calls')} under way or left"
     lines.append(f"{calls}.")
+    lines += cheap_line(result)
+    lines += result.notes
     if truth is not None and np.isfinite(result.log_evidence):
         off = result.log_evidence - truth
         sds = f", {abs(off) / result.log_evidence_std:.1f} standard deviations" if result.log_evidence_std > 0.0 else ""
@@ -207,7 +209,7 @@ def _slices(result: "Result") -> str:
     if result.surrogate is None:
         return ""
     alt = "The surrogate's log-likelihood along each parameter through the best point, with its error."
-    return _picture(lambda: plot_slices(result, names=result.names[:12]), alt)
+    return _picture(lambda: plot_slices(result, names=result.expensive[:12]), alt)
 
 
 def _time(result: "Result") -> str:
@@ -218,16 +220,15 @@ def _failures(result: "Result") -> str:
     """The reasons, each with its calls, and where the calls were."""
     groups: dict[str, list[Failure]] = {}
     for failure in result.failures:
-        groups.setdefault(FRACTION.sub("#", _reason(failure, result.names)), []).append(failure)
+        groups.setdefault(FRACTION.sub("#", _reason(failure, _names(result, failure))), []).append(failure)
     ordered = sorted(groups.values(), key=len, reverse=True)
     reasons = []
     for group in ordered[:MOST_FAILURES]:
         ids = ", ".join(str(f.id) for f in group[:MOST_IDS])
-        reasons.append(
-            [str(len(group)), _reason(group[0], result.names), ids + (", …" if len(group) > MOST_IDS else "")]
-        )
+        reason = _reason(group[0], _names(result, group[0]))
+        reasons.append([str(len(group)), reason, ids + (", …" if len(group) > MOST_IDS else "")])
     calls = [
-        [str(f.id), ", ".join(f"{n} = {v:.6g}" for n, v in zip(result.names, f.x, strict=True)), str(f.attempts)]
+        [str(f.id), ", ".join(f"{n} = {v:.6g}" for n, v in zip(_names(result, f), f.x, strict=True)), str(f.attempts)]
         for f in result.failures[:MOST_FAILURES]
     ]
     body = _table(["calls", "reason", "which"], reasons, text={1, 2}) + _rest(len(ordered), "reason")
@@ -237,6 +238,11 @@ def _failures(result: "Result") -> str:
     return body + (
         f"<details><summary>The last traceback</summary><pre>{_text(trace)}</pre></details>" if trace else ""
     )
+
+
+def _names(result: "Result", failure: "Failure") -> tuple[str, ...]:
+    """Names of the parameters that a call was made with."""
+    return result.names if len(failure.x) == len(result.names) else result.expensive
 
 
 def _reason(failure: "Failure", names: tuple[str, ...]) -> str:
@@ -257,6 +263,7 @@ def _settings(result: "Result") -> str:
     seconds = s.get("seconds")
     values: list[tuple[str, Any]] = [
         ("prior", repr(result.prior)),
+        ("cheap parameters", ", ".join(result.cheap) or None),
         ("log-likelihood", (s.get("command") or {}).get("model") or s.get("log_likelihood")),
         ("method", s.get("method")),
         ("batch size", s.get("batch_size")),
@@ -265,6 +272,7 @@ def _settings(result: "Result") -> str:
         ("target error (dlogz)", s.get("dlogz")),
         ("failed calls (on_error)", s.get("on_error")),
         ("values given beforehand", s.get("n_given") or None),
+        ("calls simulated for a rival", s.get("shared") or None),
         ("noise of the values", result.noise and f"sd {shown([result.noise], result.noise)[0]} (estimated)"),
         ("time inside likelihood calls", duration(seconds) if seconds else None),
         ("started", _date(s["started"]) if s.get("started") else None),

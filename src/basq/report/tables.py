@@ -13,6 +13,8 @@ from basq.errors import InputError
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+    from basq.results.result import Result
+
 QUANTILES = (0.025, 0.5, 0.975)
 COLUMNS = ("mean", "sd", "2.5%", "50%", "97.5%")
 MAX_PLACES, MAX_PLAIN = 6, 1e7
@@ -62,6 +64,20 @@ def _digits(value: float, places: int) -> int:
 def with_error(value: float, error: float) -> str:
     """Write a number and its error, as in 1.361 ± 0.025."""
     return " ± ".join(shown([value, error], error))
+
+
+def cheap_line(result: "Result") -> list[str]:
+    """Which parameters were integrated over at every call, if any: a line."""
+    if not result.cheap:
+        return []
+    was = "was" if len(result.cheap) == 1 else "were"
+    rest = f"the calls were spent on {listed(result.expensive)}"
+    return [f"{listed(result.cheap)} {was} integrated over at every call; {rest}."]
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names as text: a, b and c."""
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
 def aligned(table: Sequence[Sequence[str]]) -> str:

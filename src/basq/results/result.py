@@ -64,12 +64,13 @@ class Result(Askable):
     settings : mapping
         How the run was made, as its store has it: method, seed, budget, versions, dates.
     noise : float or None
-        Estimated standard deviation of the log-likelihoods whose noise is not known, ``(value, None)``; None if there
-        are no such values.
+        Estimated standard deviation of log-likelihoods of unknown noise, ``(value, None)``; None if there are none.
     sound : bool
         Whether nothing speaks against the answer but, perhaps, an error of log Z above ``dlogz``.
     cheap : tuple of str
         Parameters that were integrated over at every call, and put back into the posterior.
+    notes : tuple of str
+        What else has to be known, a sentence each.
     outputs : Outputs or None
         What the simulator gave at every observation.
     source : Source or None
@@ -92,6 +93,7 @@ class Result(Askable):
     sound: bool = False
     cheap: tuple[str, ...] = ()
     outputs: Outputs | None = None
+    notes: tuple[str, ...] = ()
     source: Source | None = field(default=None, repr=False)
 
     @classmethod
@@ -104,10 +106,8 @@ class Result(Askable):
         settings: Mapping[str, Any] | None = None,
     ) -> "Result":
         """The answer of a run of which no call has succeeded."""
-        empty = Observations.empty(prior.n_dim)
-        return cls(
-            -np.inf, np.inf, status, why, prior, empty, (), None, failures=failures, settings=dict(settings or {})
-        )
+        empty, known = Observations.empty(prior.n_dim), dict(settings or {})
+        return cls(-np.inf, np.inf, status, why, prior, empty, (), None, failures=failures, settings=known)
 
     @property
     def converged(self) -> bool:
@@ -155,6 +155,11 @@ class Result(Askable):
     @property
     def names(self) -> tuple[str, ...]:
         return self.prior.names
+
+    @property
+    def expensive(self) -> tuple[str, ...]:
+        """The parameters that calls were made with: all but the cheap ones."""
+        return tuple(name for name in self.names if name not in self.cheap)
 
     @cached_property
     def _posterior(self) -> ParameterPosterior:
@@ -261,7 +266,7 @@ class Result(Askable):
         ----------
         table : "posterior" or "evaluations"
             n equal-weight samples; or every evaluated point with its log-likelihood, the standard deviation of its
-            noise, whether it explored, and its batch.
+            noise, whether it explored, and its batch. A point has no cheap parameters.
         n, seed
             Of the samples.
         """
@@ -271,7 +276,7 @@ class Result(Askable):
             return export.to_frame(self.names, self.sample(n, seed))
         seen = self.observations
         more = {name: getattr(seen, name) for name in ("log_likelihood", "noise", "explores", "batch")}
-        return export.to_frame(self.names, seen.x, more)
+        return export.to_frame(self.expensive, seen.x[:, self.prior.index(self.expensive)], more)
 
     def to_arviz(self, *, n: int = N_SUMMARY, seed: Any = 0) -> Any:
         """n equal-weight samples for ArviZ: an ``InferenceData`` for ArviZ 0.x, a ``DataTree`` for 1.x.

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from basq.errors import counted
-from basq.report.tables import UNSURE, card, shown, with_error
+from basq.report.tables import UNSURE, card, cheap_line, shown, with_error
 
 if TYPE_CHECKING:
     from basq.results.result import Result
@@ -41,6 +41,7 @@ def _effort(result: "Result") -> str:
 def _lines(result: "Result") -> list[str]:
     """What has to be known before the posterior is looked at."""
     lines = [result.message]
+    lines += [*cheap_line(result), *result.notes]
     if result.failures:
         more = counted(result.n_failed, "more call", "more calls")
         lines.append(f"{more} failed (result.failures), the last: {result.failures[-1].error}")

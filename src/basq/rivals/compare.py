@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from basq.cheap.model import Model
 from basq.errors import InputError, StoreError
 from basq.method import Method
 from basq.prior import Prior, as_prior
@@ -58,8 +59,9 @@ def compare(
     Parameters
     ----------
     models : dict
-        By name: a `Result`, the path of a store, a pair (log_likelihood, prior), or an object with these two
-        attributes, such as the problems of `basq.problems`.
+        By name: a `Result`, the path of a store, a `Model`, a pair (log_likelihood, prior), or an object with these two
+        attributes, such as the problems of `basq.problems`. Models with the same simulator and prior of the expensive
+        parameters share its calls: what is simulated for one is judged for all of them, and counts once.
     prior_odds : dict, optional
         Positive numbers, relative to each other; one for models that are not named.
     max_evals : int, optional
@@ -151,15 +153,17 @@ def _as_result(model: Any) -> Result | None:
     return None
 
 
-def _as_model(name: str, model: Any) -> tuple[LogLikelihood, Prior]:
+def _as_model(name: str, model: Any) -> tuple[LogLikelihood | Model, Prior]:
     """Log-likelihood and prior of a model that has to be run."""
     if isinstance(model, tuple) and len(model) == 2:
         log_likelihood, prior = model
+    elif isinstance(model, Model):
+        return model, model.prior
     elif hasattr(model, "log_likelihood") and hasattr(model, "prior"):
         log_likelihood, prior = model.log_likelihood, model.prior
     else:
         raise InputError(
-            f"compare: model {name!r} is {type(model).__name__}; give a Result, the path of a store, a pair "
+            f"compare: model {name!r} is {type(model).__name__}; give a Result, the path of a store, a Model, a pair "
             "(log_likelihood, prior), or an object with these two attributes."
         )
     if not callable(log_likelihood):

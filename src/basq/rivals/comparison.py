@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from basq.errors import InputError, counted
-from basq.report.tables import aligned
+from basq.report.tables import aligned, listed
 from basq.results.result import Result
 from basq.rivals.standing import SCALE, Standing, spread
 from basq.status import Status
@@ -46,7 +46,7 @@ class Comparison:
     @classmethod
     def of_finished(cls, results: dict[str, Result], prior_odds: dict[str, float], dprob: float) -> "Comparison":
         """Compare runs that have ended; ``dprob`` is how sure the probabilities have to be."""
-        message = f"{len(results)} runs with {sum(r.n_evals for r in results.values())} calls."
+        message = f"{len(results)} runs with {_calls(results)} calls."
         found = cls(results, prior_odds, Status.NOT_CONVERGED, message)
         return replace(found, status=Status.CONVERGED) if found.standing.known_to(dprob) else found
 
@@ -56,8 +56,13 @@ class Comparison:
 
     @property
     def n_evals(self) -> int:
-        """Calls of all models that gave a value."""
-        return sum(r.n_evals for r in self.results.values())
+        """Calls of all models that gave a value; one that served several counts once."""
+        return _calls(self.results)
+
+    @property
+    def n_shared(self) -> int:
+        """Values of outputs that were simulated for a rival, which cost nothing."""
+        return sum(r.settings.get("shared", 0) for r in self.results.values())
 
     @cached_property
     def standing(self) -> Standing:
@@ -65,7 +70,9 @@ class Comparison:
         runs = self.results.values()
         return Standing(
             np.array([r.log_evidence for r in runs]),
-            np.array([spread(r.log_evidence_std, r.converged, r.observations.log_values, r.prior.n_dim) for r in runs]),
+            np.array(
+                [spread(r.log_evidence_std, r.converged, r.observations.log_values, len(r.expensive)) for r in runs]
+            ),
             np.log([self.prior_odds[name] for name in self.results]),
         )
 
@@ -154,7 +161,7 @@ class Comparison:
             return f"{words[0].upper()}{words[1:]} evidence for {a} against {others} ({figures})."
         if doubtful:
             have = "has" if len(doubtful) == 1 else "have"
-            why = f"{_listed(doubtful)} {have} not converged, so the errors are not to be relied on; give more calls"
+            why = f"{listed(doubtful)} {have} not converged, so the errors are not to be relied on; give more calls"
         elif high > 0:
             why = "the error of the evidences is too large to tell; give more calls"
         else:
@@ -171,12 +178,14 @@ class Comparison:
         doubtful = [name for name, result in self.results.items() if not result.converged]
         if doubtful:
             have, its = ("has", "its error") if len(doubtful) == 1 else ("have", "their errors")
-            out.append(f"{_listed(doubtful)} {have} not converged: the probabilities allow for three times {its}.")
+            out.append(f"{listed(doubtful)} {have} not converged: the probabilities allow for three times {its}.")
         else:
             out.append("All of them have converged.")
         n_failed = sum(r.n_failed for r in self.results.values())
         if n_failed:
             out.append(f"{counted(n_failed, 'more call')} failed.")
+        if self.n_shared:
+            out.append(f"{counted(self.n_shared, 'value')} came from simulations that a rival had paid for.")
         return out
 
     @property
@@ -246,6 +255,10 @@ class Comparison:
         return f"{words}<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"
 
 
+def _calls(results: Mapping[str, Result]) -> int:
+    return sum(r.n_evals - r.settings.get("shared", 0) for r in results.values())
+
+
 def _figure(value: float, std: float) -> str:
     """A logarithm and its error as text."""
     return "unknown" if np.isnan(value) else f"{value:.2f} ± {std:.2f}"
@@ -262,11 +275,6 @@ def _certain(probability: float) -> str | None:
     if 0.0005 <= probability < 0.9995:
         return None
     return "< 0.001" if probability < 0.5 else "> 0.999"
-
-
-def _listed(names: list[str]) -> str:
-    """Names as text: a, b and c."""
-    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
 def as_prior_odds(prior_odds: Any, names: tuple[str, ...]) -> dict[str, float]:

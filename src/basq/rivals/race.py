@@ -9,6 +9,7 @@ from basq.errors import EvaluationError, InputError
 from basq.method import Fit
 from basq.results.result import Result
 from basq.rivals.comparison import Comparison
+from basq.rivals.shared import Shared
 from basq.rivals.standing import Standing, spread
 from basq.run.driver import Driver
 from basq.run.sampler import Sampler
@@ -49,24 +50,32 @@ class Race:
         dprob: float,
     ) -> None:
         self.drivers, self.given, self.odds, self.stopping, self.dprob = drivers, given, prior_odds, stopping, dprob
-        samplers = [driver.sampler for driver in drivers.values()]
-        first = sum(sampler.n_given + sampler.recipe.design_size(sampler.n_given) for sampler in samplers)
+        self.shared = Shared.of(drivers)
+        first = sum(driver.sampler.n_given for driver in drivers.values())
+        for group in self.shared.groups:  # the first look of one is that of all
+            sampler = drivers[group[0]].sampler
+            first += sampler.recipe.design_size(sampler.n_given)
         if stopping.max_evals < first:
             raise InputError(f"max_evals={stopping.max_evals}: a first look at all models takes {first} calls.")
 
     def asked(self, name: str) -> int:
-        """Calls of a model, finished or not."""
+        """Calls of a model, finished or not, those simulated for a rival included."""
         return self.drivers[name].sampler.store.extent()[0]
 
     @property
     def n_done(self) -> int:
         """Calls that have ended, failed ones included."""
         counts = [driver.sampler.store.counts() for driver in self.drivers.values()]
-        return sum(c["done"] + c["failed"] for c in counts)
+        return sum(c["done"] + c["failed"] for c in counts) - self._n_shared
 
     @property
     def n_left(self) -> int:
-        return max(self.stopping.max_evals - sum(map(self.asked, self.drivers)), 0)
+        return max(self.stopping.max_evals - sum(map(self.asked, self.drivers)) + self._n_shared, 0)
+
+    @property
+    def _n_shared(self) -> int:
+        """Calls that were simulated for a rival, and paid for there."""
+        return sum(driver.sampler.store.n_shared for driver in self.drivers.values())
 
     # --- the two ways to run ------------------------------------------------------------------------------------------
 
@@ -147,7 +156,8 @@ class Race:
 
     def _learn(self, names: list[str], *, batches: bool = False) -> Iterator[str]:
         """Have models learn what they have not learned yet, or only what makes a batch: the names of those that did."""
-        for name in names:
+        reached = [other for name in names for other in self.shared.pass_on(name)]
+        for name in dict.fromkeys([*names, *reached]):
             sampler = self.drivers[name].sampler
             if sampler.learn(at_least=sampler.enough if batches else 1):
                 yield name

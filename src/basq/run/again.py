@@ -284,7 +284,7 @@ def _priors(prior: Prior, cheap: Prior | None, given: Any) -> tuple[Prior, Prior
 def completed(found: Result, sampler: Sampler, steps: Sequence[Calls], on_error: OnError) -> Result:
     """A result over the expensive parameters with all that belongs to it: outputs, cheap parameters, its origin."""
     recipe, store = sampler.recipe, sampler.store
-    modelled = sampler.model is not None or recipe.cheap is not None or store.has_outputs()
+    modelled = sampler.model is not None or recipe.cheap is not None or len(store.with_outputs()) > 0
     everything = Outputs.of(store, np.concatenate([c.ids for c in steps])) if modelled else None
     origin = Origin(
         Kept(recipe), Kept(sampler.model) if sampler.model else None, tuple(steps), everything,

@@ -3,20 +3,23 @@
 import inspect
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from numbers import Integral
 from typing import Any, get_args
 
 import numpy as np
 
+from basq.cheap.call import judged
 from basq.cheap.model import Model
 from basq.errors import InputError, StoreError
 from basq.evaluation.call import Outcome
+from basq.evaluation.calls import Calls
 from basq.evaluation.store import Store
 from basq.extras import blaming, registered
 from basq.method import Batch, Fit, Method
 from basq.prior import Prior, as_prior
 from basq.settings import OnError, budget
-from basq.types import FloatArray, is_number
+from basq.types import FloatArray, IntArray, is_number
 
 METHOD: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "check": (("batch_size",), ()),
@@ -167,10 +170,14 @@ def as_retries(retries: Any) -> int:
     return int(retries)
 
 
-def as_evaluations(evaluations: Any, prior: Prior) -> Evaluations:
-    """Values that the user has already: arrays, or the path of an older store."""
+def as_evaluations(evaluations: Any, prior: Prior, *, outputs: bool = False) -> Evaluations:
+    """Values that the user has already: arrays, or the path of an older store; none where it has to be ``outputs``."""
     if evaluations is None:
         return np.empty((0, prior.n_dim)), np.empty(0), np.empty(0)
+    if outputs:
+        raise InputError(
+            "evaluations are values, which say nothing about cheap parameters; give outputs with Sampler(model).add."
+        )
     if isinstance(evaluations, str | os.PathLike):
         return _from_store(evaluations, prior)
     if not isinstance(evaluations, Sequence) or len(evaluations) not in (2, 3):
@@ -227,6 +234,29 @@ def as_outcomes(x: FloatArray, values: Any, noise: Any, state: str, error: Any) 
         Outcome.failed(e or "told as NaN", worker="told") if np.isnan(v) else Outcome(float(v), float(s), worker="told")
         for v, s, e in zip(column, sds, errors, strict=True)
     ]
+
+
+def as_pending(wanted: IntArray, store: Store) -> Calls:
+    """The calls with these ids (n,), if all of them are waiting for a value."""
+    if wanted.ndim != 1 or not np.issubdtype(wanted.dtype, np.integer) or len(set(wanted.tolist())) < len(wanted):
+        raise InputError(f"tell: give what ask returned, or different whole numbers as ids, not {wanted!r}.")
+    pending = store.pending()
+    place = {int(i): k for k, i in enumerate(pending.ids)}
+    strange = [int(i) for i in wanted if int(i) not in place]
+    if strange:
+        known = set(store.of(strange).ids.tolist())
+        why = "has been told already" if strange[0] in known else "was never asked for"
+        raise InputError(f"tell: call {strange[0]} {why}; nothing was recorded. Allowed: ids of pending().")
+    return Calls(pending.table[[place[int(i)] for i in wanted]])
+
+
+def as_judged(model: Model | None, x: FloatArray, outputs: Sequence[Any]) -> list[Outcome]:
+    """What outputs of a simulator make of calls at points x (n, d)."""
+    if model is None:
+        raise InputError("outputs= needs the model: open the run with Sampler.open(path, model).")
+    if len(outputs) != len(x):
+        raise InputError(f"tell: {len(x)} calls and {len(outputs)} outputs; give one for each.")
+    return [replace(judged(model, output, at), worker="told") for output, at in zip(outputs, x, strict=True)]
 
 
 def _from_store(path: str | os.PathLike[str], prior: Prior) -> Evaluations:

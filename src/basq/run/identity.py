@@ -68,6 +68,7 @@ def settings(store: Store) -> dict[str, Any]:
         "last_call": last,
         "seconds": seconds,
         "pending": store.counts()["pending"],
+        "shared": store.n_shared,
     }
 
 
@@ -123,8 +124,14 @@ def check_function(store: Store, function: LogLikelihood | Model) -> None:
             )
             raise StoreError(f"{store} holds values of another log-likelihood: {change}. {_way_out(store)}")
         with store.driving():  # nobody is about to write a value of the old one
-            store.begin_again()
+            store.begin_again(simulate=_simulator(mine) != _simulator(known))
             store.set(function=mine)
+
+
+def _simulator(function: dict[str, str]) -> list[str]:
+    """The part of a described model that makes its outputs; of a log-likelihood, all of it."""
+    simulate, *rest = function["code"].split(" and ")
+    return [simulate, *rest[1:]]
 
 
 def _refuse(store: Store, there: str, here: str, detail: str = "") -> None:

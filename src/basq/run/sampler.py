@@ -10,10 +10,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from basq.cheap.call import judged
+from basq.cheap.call import judge_waiting
 from basq.cheap.model import Model
 from basq.errors import EvaluationError, InputError, StoreInUseError
-from basq.evaluation.call import Outcome
 from basq.evaluation.calls import Calls
 from basq.evaluation.evaluator import ALL_FAILED
 from basq.evaluation.store import PATIENCE, Store
@@ -25,9 +24,11 @@ from basq.run.arguments import (
     as_batch_size,
     as_budget,
     as_evaluations,
+    as_judged,
     as_method,
     as_on_error,
     as_outcomes,
+    as_pending,
     as_seed,
     as_space,
 )
@@ -92,7 +93,7 @@ class Sampler:
         stopping = Stopping(dlogz, as_budget(max_evals, space), max_time)
         size, number, on_error = as_batch_size(batch_size, chosen), as_seed(seed), as_on_error(on_error)
         past, evaluations = as_past(evaluations)
-        given = as_evaluations(evaluations, space)
+        given = as_evaluations(evaluations, space, outputs=cheap is not None)
         n_given = len(given[0]) if past is None else len(past)
         if n_given >= stopping.max_evals:
             raise InputError(f"max_evals={stopping.max_evals} leaves no call after the {n_given} given evaluations.")
@@ -124,12 +125,18 @@ class Sampler:
                 self.store.set(**settings)
         self._begin(Recipe(space, chosen, stopping, size, number, cheap), on_error)
         self.model: Model | None = model
+        if model is not None:
+            judge_waiting(self.store, model)
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str]) -> "Sampler":
-        """Take up the run of a store as it was left; needs no likelihood and no prior."""
+    def open(cls, path: str | os.PathLike[str], model: Model | None = None) -> "Sampler":
+        """Take up the run of a store as it was left; needs no prior, and a `Model` only to be told its outputs."""
         store = Store(path)
         prior, method, cheap = identity.load(store)
+        if model is not None:
+            identity.check(store, model.prior, method, None, cheap=model.cheap)
+            identity.check_function(store, model)
+            judge_waiting(store, model)
         stopping = Stopping(store.get("dlogz"), store.get("max_evals"))
         sampler = cls.__new__(cls)
         sampler.store = store
@@ -137,7 +144,7 @@ class Sampler:
             Recipe(prior, method, stopping, store.get("batch_size"), int(store.get("seed")), cheap),
             store.get("on_error"),
         )
-        sampler.model = None
+        sampler.model = model
         return sampler
 
     def _begin(self, recipe: Recipe, on_error: OnError) -> None:
@@ -228,39 +235,32 @@ class Sampler:
         wanted = np.atleast_1d(np.asarray(ids.ids if isinstance(ids, Points) else ids))
         if not wanted.size:
             return
-        calls = self._askable(wanted)
+        calls = as_pending(wanted, self.store)
         if outputs is not None:
-            outcomes = self._judged(calls, outputs)
+            outcomes = as_judged(self.model, calls.x, outputs)
         else:
+            self._check_values(state)
             outcomes = as_outcomes(calls.x, log_likelihood, noise, state, error)
         self.store.finish(list(zip(map(int, wanted), outcomes, strict=True)))
 
-    def _judged(self, calls: Calls, outputs: Sequence[Any]) -> list[Outcome]:
-        """What outputs of a simulator make of these calls."""
-        if self.model is None:
-            raise InputError("tell(outputs=…) needs the model: open the run with Sampler(model, store=…).")
-        if len(outputs) != len(calls):
-            raise InputError(f"tell: {len(calls)} calls and {len(outputs)} outputs; give one for each.")
-        return [judged(self.model, output, x) for output, x in zip(outputs, calls.x, strict=True)]
-
-    def _askable(self, wanted: IntArray) -> Calls:
-        """The calls with these ids, if all of them are waiting for a value."""
-        if wanted.ndim != 1 or not np.issubdtype(wanted.dtype, np.integer) or len(set(wanted.tolist())) < len(wanted):
-            raise InputError(f"tell: give what ask returned, or different whole numbers as ids, not {wanted!r}.")
-        pending = self.store.pending()
-        place = {int(i): k for k, i in enumerate(pending.ids)}
-        strange = [int(i) for i in wanted if int(i) not in place]
-        if strange:
-            known = set(self.store.of(strange).ids.tolist())
-            why = "has been told already" if strange[0] in known else "was never asked for"
-            raise InputError(f"tell: call {strange[0]} {why}; nothing was recorded. Allowed: ids of pending().")
-        return Calls(pending.table[[place[int(i)] for i in wanted]])
-
-    def add(self, x: Any, log_likelihood: Any, noise: Any = 0.0) -> None:
-        """Give values at points (n, d) that were computed elsewhere and never asked for."""
+    def add(
+        self, x: Any, log_likelihood: Any = None, noise: Any = 0.0, *, outputs: Sequence[Any] | None = None
+    ) -> None:
+        """Give values, or outputs, at points (n, d) that were computed elsewhere and never asked for."""
+        if outputs is not None:
+            points, *_ = as_evaluations((x, np.zeros(len(outputs))), self.recipe.prior)
+            self.store.take(points, self.recipe.prior.to_standard(points), as_judged(self.model, points, outputs))
+            return
+        self._check_values()
         values = np.atleast_1d(np.asarray(log_likelihood, dtype=float))
         points, *given = as_evaluations((x, values, np.broadcast_to(noise, values.shape)), self.recipe.prior)
         self.store.give(points, self.recipe.prior.to_standard(points), *given)
+
+    def _check_values(self, state: str = "done") -> None:
+        """Refuse values where they would say nothing about the cheap parameters."""
+        if self.recipe.cheap is not None and state == "done":
+            names = ", ".join(self.recipe.cheap.names)
+            raise InputError(f"This run integrates over {names} at every call: give outputs=, not values.")
 
     # --- learn --------------------------------------------------------------------------------------------------------
 
