@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from basq.cli.model import Model
@@ -14,7 +15,8 @@ from basq.status import Status
 
 def compare(options: Any) -> int:
     """Compare what was named, and say by the exit code whether it is decided."""
-    models = dict(_named(text) for text in options.models)
+    modules: dict[Path, ModuleType] = {}  # models of one file share its simulator
+    models = dict(_named(text, modules) for text in options.models)
     if len(models) < len(options.models):
         raise InputError("compare: two models have the same name; give others, such as a=first/run.sqlite.")
     runs = any(not isinstance(model, Path) for model in models.values())
@@ -37,14 +39,15 @@ def compare(options: Any) -> int:
     return DONE if found.decided else NOT_CONVERGED
 
 
-def _named(text: str) -> tuple[str, Any]:
+def _named(text: str, modules: dict[Path, ModuleType]) -> tuple[str, Any]:
     """A model and its name: ``name=place``, or a place that gives the name."""
     name, equals, place = text.partition("=")
     if not equals or Path(text).exists():
         name, place = "", text
     if place.partition(":")[0].endswith(".py"):
-        model = Model.load(place)
-        return name or place.rpartition(":")[2].removesuffix(".py"), (model.log_likelihood, model.prior)
+        model = Model.load(place, modules)
+        given = model.log_likelihood if model.simulates else (model.log_likelihood, model.prior)
+        return name or place.rpartition(":")[2].removesuffix(".py"), given
     if not Path(place).is_file():
         raise InputError(f"{place}: there is no such store; give run.sqlite files, or models such as model.py:name.")
     return name or Path(place).stem, Path(place)

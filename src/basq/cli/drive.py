@@ -56,7 +56,8 @@ def _drive(
     """Run, print what came out, and say by the exit code whether it is good."""
     if options.report is not None:
         check_output(options.report)
-    Call(model.log_likelihood, ())  # can be called at all
+    if not model.simulates:
+        Call(model.log_likelihood, ())  # can be called at all
     if isinstance(calls["pool"], str):
         registered("basq.pools", calls["pool"].partition(":")[0])  # can be found at all
     # made before the first call, so that the store knows its model whatever happens

@@ -1,4 +1,4 @@
-"""The user's model: a log-likelihood and a prior in a Python file."""
+"""The user's model in a Python file: a log-likelihood and a prior, or a simulator and what belongs to it."""
 
 import importlib.util
 import re
@@ -9,23 +9,33 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from basq.cheap.model import Model as ExpensiveAndCheap
 from basq.errors import InputError
 
 
 @dataclass(frozen=True)
 class Model:
-    """A log-likelihood and a prior, and where they are: ``/path/file.py`` or ``/path/file.py:name``."""
+    """A log-likelihood and a prior, and where they are: ``/path/file.py`` or ``/path/file.py:name``.
+
+    A `basq.Model` stands in the place of the log-likelihood, and has its prior.
+    """
 
     log_likelihood: Any
     prior: Any
     place: str
 
     @classmethod
-    def load(cls, place: str) -> "Model":
-        """Read a model from its file."""
+    def load(cls, place: str, modules: dict[Path, ModuleType] | None = None) -> "Model":
+        """Read a model from its file; ``modules`` are the files that were read before, where one is enough."""
         path, name = split(place)
-        module = execute(path)
-        found = get(module, name or "log_likelihood", place)
+        known = {} if modules is None else modules
+        if path.resolve() not in known:
+            known[path.resolve()] = execute(path)
+        module = known[path.resolve()]
+        where = f"{path.resolve()}:{name}" if name else str(path.resolve())
+        found = _found(module, name, place)
+        if isinstance(found, ExpensiveAndCheap):
+            return cls(found, None, where)
         if name and isinstance(found, tuple | list) and len(found) == 2:
             log_likelihood, prior = found
         elif name and hasattr(found, "log_likelihood") and hasattr(found, "prior"):
@@ -35,9 +45,27 @@ class Model:
         if not callable(log_likelihood):
             raise InputError(
                 f"{place}: {name or 'log_likelihood'} is {type(found).__name__}; give a function (with prior in the "
-                "file), a pair (log_likelihood, prior), or an object with .log_likelihood and .prior."
+                "file), a pair (log_likelihood, prior), an object with .log_likelihood and .prior, or a basq.Model."
             )
-        return cls(log_likelihood, prior, f"{path.resolve()}:{name}" if name else str(path.resolve()))
+        return cls(log_likelihood, prior, where)
+
+    @property
+    def simulates(self) -> bool:
+        """Whether it is a `basq.Model`."""
+        return isinstance(self.log_likelihood, ExpensiveAndCheap)
+
+
+def _found(module: ModuleType, name: str | None, place: str) -> Any:
+    """What is meant: the object of this name, or else the file's model, or what it can be made of."""
+    if name is not None:
+        return get(module, name, place)
+    if isinstance(getattr(module, "model", None), ExpensiveAndCheap):
+        return module.model
+    log_likelihood = get(module, "log_likelihood", place)
+    if not callable(getattr(module, "simulate", None)):
+        return log_likelihood
+    prior, cheap, keep = get(module, "prior", place), getattr(module, "cheap", None), getattr(module, "keep", None)
+    return ExpensiveAndCheap(module.simulate, log_likelihood, prior, cheap=cheap, keep=keep)
 
 
 def split(place: str) -> tuple[Path, str | None]:

@@ -41,11 +41,13 @@ exit codes:
   130  interrupted (Ctrl-C); resume goes on
 """
 
-MODEL_HELP = """Without a name, the file's log_likelihood and prior are taken;
-with one, model.py:name is
+MODEL_HELP = """Without a name, the file's log_likelihood and prior are taken, or its
+model = basq.Model(...), or simulate, log_likelihood(output, ...), prior and
+cheap (parameters that need no new simulation); with one, model.py:name is
   - a function, with the file's prior beside it,
-  - a pair (log_likelihood, prior), or
-  - an object with .log_likelihood and .prior.
+  - a pair (log_likelihood, prior),
+  - an object with .log_likelihood and .prior, or
+  - a basq.Model.
 Every call is written to the store the moment it has finished;
 the same command goes on after a crash."""
 
@@ -233,10 +235,12 @@ def _add_looks(commands: Commands) -> None:
 def _add_ask_and_tell(commands: Commands) -> None:
     new = _command(
         commands, "new", ("ask_tell", "new"), "start a run that is driven by ask and tell",
-        "  basq new run.sqlite model.py:prior --seed 1",
+        "  basq new run.sqlite model.py:prior --seed 1\n"
+        "  basq new run.sqlite model.py        its basq.Model: simulate anywhere",
+        "With a basq.Model, tell is given the simulator's outputs.",
     )  # fmt: skip
     new.add_argument("store", type=Path, help="SQLite file to make")
-    new.add_argument("prior", help="where the prior is, such as model.py:prior")
+    new.add_argument("prior", help="where the prior is, such as model.py:prior; or a file with a basq.Model")
     new.add_argument("--seed", type=_whole(0), help="random seed")
     new.add_argument("--batch-size", type=int, default=BATCH_SIZE, metavar="N", help="points a batch (%(default)s)")
     new.add_argument("--max-evals", type=int, metavar="N", help=f"most calls ({BUDGET})")
@@ -252,12 +256,17 @@ def _add_ask_and_tell(commands: Commands) -> None:
 
     tell = _command(
         commands, "tell", ("ask_tell", "tell"), "read the values of points",
-        "  basq tell run.sqlite values.csv",
+        "  basq tell run.sqlite values.csv\n"
+        "  basq tell run.sqlite outputs.json   of a run that has a basq.Model",
+        'Outputs of a simulator are a list of {"id": 3, "output": [1.2, 3.4]};\n'
+        'an output may be an object of such lists; "error": "why" stands for a failure.',
     )  # fmt: skip
     tell.add_argument("store", type=Path)
     tell.add_argument(
-        "values", type=Path, nargs="+", help="CSV files with columns id, log_likelihood and, if any, noise, error"
-    )
+        "values", type=Path, nargs="+",
+        help="CSV files with columns id, log_likelihood and, if any, noise, error; or JSON files of outputs",
+    )  # fmt: skip
+    tell.add_argument("--model", help="file.py or file.py:name that judges outputs, if it has moved")
 
 
 def _whole(least: int) -> Callable[[str], int]:
