@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.special import gammaln
 
 import basq
 from basq import Status
@@ -65,7 +66,7 @@ def test_one_simulation_serves_all_rivals_that_share_the_simulator(asynchronous,
 
 
 def test_the_answers_are_those_of_runs_alone():
-    models = rivals(line)
+    models = {name: given for name, given in rivals(line).items() if name != "constant"}
     found = basq.compare(models, **OPTIONS)
     for name, result in found.results.items():
         alone = basq.infer(models[name], **OPTIONS)
@@ -84,9 +85,9 @@ def test_a_budget_is_spent_once():
 
 def test_the_first_look_of_one_is_that_of_all():
     models = {name: given for name, given in rivals(line).items() if name != "constant"}
-    with pytest.raises(basq.InputError, match="a first look at all models takes 16 calls"):
-        basq.compare(models, max_evals=15, **OPTIONS)
-    assert basq.compare(models, max_evals=16, **OPTIONS).n_evals == 16
+    with pytest.raises(basq.InputError, match="a first look at all models takes 32 calls"):
+        basq.compare(models, max_evals=31, **OPTIONS)
+    assert basq.compare(models, max_evals=32, **OPTIONS).n_evals == 32
 
 
 def test_shared_calls_say_where_they_come_from(tmp_path):
@@ -101,14 +102,14 @@ def test_shared_calls_say_where_they_come_from(tmp_path):
 def test_another_simulator_prior_or_reduction_shares_nothing():
     first = model(line, normal)
     others = {
-        "simulator": model(lambda x: line(x), normal),
+        "simulator": model(lambda x: line(2.0 * x), normal),
         "prior": basq.Model(line, normal, {"a": (-3.0, 3.0), "b": (-2.0, 3.0)}, CHEAP),
         "names": basq.Model(line, normal, {"a": (-3.0, 3.0), "c": (-3.0, 3.0)}, CHEAP),
         "keep": model(line, normal, keep=lambda output: output),
         "plain": (lambda x: normal(line(x), 0.2), {"a": (-3.0, 3.0), "b": (-3.0, 3.0)}),
     }
     for given in others.values():
-        assert basq.compare({"first": first, "other": given}, max_evals=32, **OPTIONS).n_shared == 0
+        assert basq.compare({"first": first, "other": given}, max_evals=64, **OPTIONS).n_shared == 0
 
 
 def test_a_likelihood_that_fails_for_one_does_not_for_the_other():
@@ -126,11 +127,12 @@ def test_a_likelihood_that_fails_for_one_does_not_for_the_other():
 
 def test_other_cheap_parameters_may_come_with_another_likelihood():
     def student(output, sigma, nu):
-        z = (DATA[:, None] - output[:, None]) / sigma
-        return stats.t(nu).logpdf(z).sum(axis=0) - len(DATA) * np.log(sigma)
+        square = ((DATA[:, None] - output[:, None]) / sigma) ** 2
+        constant = gammaln(0.5 * (nu + 1.0)) - gammaln(0.5 * nu) - 0.5 * np.log(nu * np.pi) - np.log(sigma)
+        return (constant - 0.5 * (nu + 1.0) * np.log1p(square / nu)).sum(axis=0)
 
     first = model(line, normal)
     cheap = {**CHEAP, "nu": stats.uniform(1.0, 30.0)}
-    found = basq.compare({"normal": first, "student": first.with_likelihood(student, cheap)}, max_evals=24, **OPTIONS)
+    found = basq.compare({"normal": first, "student": first.with_likelihood(student, cheap)}, max_evals=32, **OPTIONS)
     assert found.results["student"].names == ("a", "b", "sigma", "nu")
-    assert found.results["student"].n_evals == found.results["normal"].n_evals == 24
+    assert found.results["student"].n_evals == found.results["normal"].n_evals == 32
