@@ -2,8 +2,8 @@
 
 A cell has been discharged for 500 s; its voltage was recorded while it rested (400 points, 40 µV of noise, of which the
 inference knows nothing). The single-particle models without (SPM) and with electrolyte (SPMe) both explain that. Which
-does so better? The calls are spent on the two diffusivities; the noise needs no new simulation and is integrated over at
-every call.
+does so better? The calls are spent on the two diffusivities; the noise needs no new simulation and is integrated over
+at every call.
 
     pip install 'basq[battery]'
     python examples/battery.py            # into the folder "battery"

@@ -1,9 +1,9 @@
 """Infer how fast an epidemic spreads, and how over-dispersed its reported cases are.
 
 Five people bring a disease to a town of 10,000: susceptible people are infected at a rate, infectious ones recover at
-a rate (SIR). Six of ten new cases are reported, every day for 60 days, with more scatter than counting explains (negative
-binomial). The differential equation is what takes time; how dispersed the counts are needs no new solution. So the
-calls are spent on the two rates, and the dispersion is integrated over at every call.
+a rate (SIR). Six of ten new cases are reported, every day for 60 days, with more scatter than counting explains
+(negative binomial). The differential equation is what takes time; how dispersed the counts are needs no new solution.
+So the calls are spent on the two rates, and the dispersion is integrated over at every call.
 
     python examples/epidemic.py            # into the folder "epidemic"
     python examples/epidemic.py elsewhere  # a run that was stopped goes on from its store
@@ -69,9 +69,9 @@ def draw(cases: np.ndarray, result: basq.Result, path: Path) -> None:
     """The reported cases, and what the posterior expects to be reported."""
     some = result.sample(100, seed=1)
     figure, axis = plt.subplots(figsize=(7, 3.5), layout="constrained")
-    for x in some:
+    for i, x in enumerate(some):
         values = dict(zip(result.names, x, strict=True))
-        label = "posterior" if x is some[0] else None
+        label = "posterior" if i == 0 else None
         axis.plot(np.arange(1, DAYS + 1), REPORTED * simulate(values), color="#0072B2", alpha=0.1, label=label)
     axis.plot(np.arange(1, DAYS + 1), cases, "o", ms=3.5, color="#222222", label="reported cases")
     axis.set_xlabel("day")

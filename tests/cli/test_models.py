@@ -164,7 +164,7 @@ def test_wrong_files_cost_nothing(change, message, folder, capsys):
 def test_a_plain_file_has_no_model_to_tell_outputs_to(folder, capsys):
     (folder / "plain.py").write_text("prior = {'a': (0, 1)}\ndef log_likelihood(x):\n    return 0.0\n")
     assert main(["new", "run.sqlite", "plain.py"]) == 2
-    assert "such as model.py:prior; the file has no basq.Model" in capsys.readouterr().err
+    assert "such as model.py:prior, or a file with a basq.Model." in capsys.readouterr().err
     main(["new", "run.sqlite", "plain.py:prior"])
     (folder / "outputs.json").write_text("[]")
     assert main(["tell", "run.sqlite", "outputs.json"]) == 2

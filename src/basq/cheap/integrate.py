@@ -46,7 +46,9 @@ def integrate(log_likelihood: Callable[[FloatArray], FloatArray], n_dim: int, rn
         log_integral, error, v, log_w = integrate_cloud(log_likelihood, n_dim, rng)
     if log_integral == -np.inf:
         return Marginal(-np.inf, 0.0, np.empty((0, n_dim)))
-    # evenly by weight: in one dimension these are quantiles
-    levels = (np.arange(N_KEPT) + 0.5) / N_KEPT
-    index = np.searchsorted(np.cumsum(np.exp(log_w)), levels * np.exp(log_w).sum())
+    levels, weights = (np.arange(N_KEPT) + 0.5) / N_KEPT, np.exp(log_w)
+    below = np.cumsum(weights)
+    if n_dim == 1:  # quantiles; between nodes, which few of them share the mass, and the same ones at many points
+        return Marginal(log_integral, error, np.interp(levels * below[-1], below - 0.5 * weights, v[:, 0])[:, None])
+    index = np.searchsorted(below, levels * below[-1])  # evenly by weight
     return Marginal(log_integral, error, v[np.minimum(index, len(v) - 1)])

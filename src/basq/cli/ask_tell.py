@@ -43,11 +43,13 @@ def _prior(place: str) -> tuple[Any, str | None]:
     if name is not None:
         found = get(execute(path), name, place)
         return found, f"{path.resolve()}:{name}" if isinstance(found, ExpensiveAndCheap) else None
-    model = Model.load(place)
+    said = f"{place!r}: give a file and a name in it, such as model.py:prior, or a file with a basq.Model"
+    try:
+        model = Model.load(place)
+    except InputError as error:
+        raise InputError(f"{said} ({error})") from error
     if not model.simulates:
-        raise InputError(
-            f"{place!r}: give a file and a name in it, such as model.py:prior; the file has no basq.Model."
-        )
+        raise InputError(f"{said}.")
     return model.log_likelihood, model.place
 
 
