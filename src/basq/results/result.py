@@ -92,6 +92,7 @@ class Result(Askable):
     sound: bool = False
     cheap: tuple[str, ...] = ()
     outputs: Outputs | None = None
+    notes: tuple[str, ...] = ()
     source: Source | None = field(default=None, repr=False)
     notes: tuple[str, ...] = ()
 
@@ -105,10 +106,8 @@ class Result(Askable):
         settings: Mapping[str, Any] | None = None,
     ) -> "Result":
         """The answer of a run of which no call has succeeded."""
-        empty = Observations.empty(prior.n_dim)
-        return cls(
-            -np.inf, np.inf, status, why, prior, empty, (), None, failures=failures, settings=dict(settings or {})
-        )
+        empty, known = Observations.empty(prior.n_dim), dict(settings or {})
+        return cls(-np.inf, np.inf, status, why, prior, empty, (), None, failures=failures, settings=known)
 
     @property
     def converged(self) -> bool:
