@@ -94,7 +94,6 @@ class Result(Askable):
     outputs: Outputs | None = None
     notes: tuple[str, ...] = ()
     source: Source | None = field(default=None, repr=False)
-    notes: tuple[str, ...] = ()
 
     @classmethod
     def nothing(
