@@ -16,7 +16,7 @@ PYTHONS := $(PYTHON)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-arviz lint house types format docs pictures bench-paper bench-engine bench-ablation bench-compare real-world bench-workers bench-overhead guard clean
+.PHONY: help demo test test-arviz lint house types format docs pictures bench-paper bench-engine bench-ablation bench-compare bench-cheap real-world bench-workers bench-overhead guard clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -58,6 +58,9 @@ bench-engine: $(VENV)/.installed ## Measure the default engine on many families
 
 bench-compare: $(VENV)/.installed ## Measure what sharing out calls between rival models saves
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.compare $(ARGS)
+
+bench-cheap: $(VENV)/.installed-bench ## Measure what keeping cheap parameters apart saves
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.cheap $(ARGS)
 
 real-world: $(VENV)/.installed-bench ## Run the paper's three real cases (ARGS=--quick: minutes)
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.real_world $(ARGS)
