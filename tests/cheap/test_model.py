@@ -314,7 +314,6 @@ def test_wrong_models_cost_no_simulation(arguments, message):
         ({"prior_transform": never, "n_dim": 2}, "A Model has its prior"),
         ({"vectorized": True}, "a Model has a pass_dict of its own"),
         ({"pass_dict": True}, "a Model has a pass_dict of its own"),
-        ({"evaluations": ([[0.0, 0.0]], [1.0])}, "evaluations are values, which say nothing about cheap parameters"),
     ],
 )
 def test_wrong_options_cost_no_simulation(options, message):
@@ -352,6 +351,19 @@ def test_outputs_are_told_and_added():
     result = sampler.result()
     assert result.n_evals == 41
     np.testing.assert_array_equal(result.outputs.load()[-1], line([1.0, 0.5]))
+
+
+def test_given_values_say_nothing_about_cheap_parameters():
+    x = np.random.default_rng(1).uniform(-3.0, 3.0, (20, 2))
+    given = x, np.array([model().marginal(line(row), row).log_likelihood for row in x])
+    sampler = basq.Sampler(model(), seed=1, evaluations=given)
+    nothing = sampler.result()
+    assert nothing.notes == ("No call has an output, so nothing is known about sigma.",)
+    with pytest.raises(basq.InputError, match="no posterior"):
+        nothing.sample(10)
+    found = infer(model(), evaluations=given, max_evals=60)
+    assert found.outputs.load()[:20] == [None] * 20
+    assert found.sample(10).shape == (10, 3)
 
 
 def test_values_and_outputs_are_not_mixed_up(tmp_path):

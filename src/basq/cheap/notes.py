@@ -27,6 +27,8 @@ def notes(shapes: Sequence[str], draws: Sequence[FloatArray], cheap: Prior) -> t
     cheap : Prior
     """
     out = []
+    if not shapes:
+        out.append(f"No call has an output, so nothing is known about {', '.join(cheap.names)}.")
     counts = Counter(shapes).most_common()
     if len(counts) > 1:
         listed = ", ".join(f"{shape} in {counted(n, 'call')}" for shape, n in counts)

@@ -39,14 +39,13 @@ def widened(result: Result, cheap: Prior, outputs: Outputs, seed: int) -> Result
         Of the posterior's samples.
     """
     seen, draws = result.observations, outputs.draws()
+    those = [own for own in draws if own is not None]
     known = np.array([own is not None for own in draws], dtype=bool)
     centre = np.array([np.zeros(cheap.n_dim) if own is None else own.mean(axis=0) for own in draws])
     centre = centre.reshape(-1, cheap.n_dim)
     posterior = result.standard_posterior
     if posterior is not None:
-        posterior = joint_posterior(
-            posterior, seen.u[known], np.stack([own for own in draws if own is not None]), seed
-        )  # fmt: skip
+        posterior = joint_posterior(posterior, seen.u[known], np.stack(those), seed) if those else None
     surrogate = result.surrogate
     return replace(
         result,
@@ -59,8 +58,5 @@ def widened(result: Result, cheap: Prior, outputs: Outputs, seed: int) -> Result
         standard_posterior=posterior,
         surrogate=None if surrogate is None else Narrowed(surrogate, seen.u.shape[1]),
         cheap=cheap.names,
-        notes=(
-            *result.notes,
-            *notes([s for s in outputs.shapes() if s is not None], [own for own in draws if own is not None], cheap),
-        ),
+        notes=(*result.notes, *notes([shape for shape in outputs.shapes() if shape is not None], those, cheap)),
     )

@@ -170,14 +170,10 @@ def as_retries(retries: Any) -> int:
     return int(retries)
 
 
-def as_evaluations(evaluations: Any, prior: Prior, *, outputs: bool = False) -> Evaluations:
-    """Values that the user has already: arrays, or the path of an older store; none where it has to be ``outputs``."""
+def as_evaluations(evaluations: Any, prior: Prior) -> Evaluations:
+    """Values that the user has already: arrays, or the path of an older store."""
     if evaluations is None:
         return np.empty((0, prior.n_dim)), np.empty(0), np.empty(0)
-    if outputs:
-        raise InputError(
-            "evaluations are values, which say nothing about cheap parameters; give outputs with Sampler(model).add."
-        )
     if isinstance(evaluations, str | os.PathLike):
         return _from_store(evaluations, prior)
     if not isinstance(evaluations, Sequence) or len(evaluations) not in (2, 3):

@@ -93,7 +93,7 @@ class Sampler:
         stopping = Stopping(dlogz, as_budget(max_evals, space), max_time)
         size, number, on_error = as_batch_size(batch_size, chosen), as_seed(seed), as_on_error(on_error)
         past, evaluations = as_past(evaluations)
-        given = as_evaluations(evaluations, space, outputs=cheap is not None)
+        given = as_evaluations(evaluations, space)
         n_given = len(given[0]) if past is None else len(past)
         if n_given >= stopping.max_evals:
             raise InputError(f"max_evals={stopping.max_evals} leaves no call after the {n_given} given evaluations.")
