@@ -35,8 +35,8 @@ DEFENSIVE = 0.1
 """Share of the prior in the proposal."""
 WIDENED = 1.3
 """Factor on the covariances of Laplace's approximation: a proposal had better be too wide."""
-FIRST_DRAWS, MOST_DRAWS = 1024, 16_384
-"""Draws at first, and at most: they are doubled until the error is small."""
+BLOCK, FIRST_DRAWS, MOST_DRAWS = 128, 1024, 16_384
+"""Draws of a block, at first, and at most: they are doubled until the error is small."""
 ENOUGH = 0.2
 """Share of the draws that must carry weight for a proposal to be good."""
 ERROR = 0.005
@@ -97,12 +97,14 @@ class Draws:
         self.log_weights = log_terms - total if np.isfinite(total) else np.full(len(v), -np.log(len(v)))
         w = np.exp(self.log_weights)
         self.share = float(1.0 / (w @ w) / len(v)) if np.isfinite(total) else 0.0
-        self.error = float(np.sqrt(max(float(w @ w) - 1.0 / len(v), 0.0)))
+        # draws are spread evenly within each block, blocks are independent of each other
+        blocks = w.reshape(-1, BLOCK).sum(axis=1) * (len(v) / BLOCK)
+        self.error = float(blocks.std(ddof=1) / np.sqrt(len(blocks)))
 
     @classmethod
     def of(cls, log_density: LogDensity, proposal: StudentMixture, n: int, rng: np.random.Generator) -> "Draws":
-        """Draw n points, spread evenly."""
-        v = spread_draws(proposal, n, rng)
+        """Draw n points, in blocks that are spread evenly."""
+        v = np.concatenate([spread_draws(proposal, BLOCK, rng) for _ in range(n // BLOCK)])
         return cls(proposal, v, log_density(v) - proposal.log_pdf(v))
 
     def join(self, other: "Draws") -> "Draws":
