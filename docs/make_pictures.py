@@ -59,13 +59,27 @@ def corner():
     return namespace["figure"]
 
 
+def blocks_of(page):
+    """The Python blocks of a page."""
+    text = (DOCS / page).read_text(encoding="utf-8")
+    return re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+
+
 def predictive():
     """The picture that the page about results makes of a simulator's output."""
-    page = (DOCS / "results.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
-    block = next(block for block in blocks if "plot_predictive" in block)
+    block = next(block for block in blocks_of("results.md") if "plot_predictive" in block)
     namespace = {"np": np, "basq": basq, "stats": stats}
     exec(compile(block, "results.md", "exec"), namespace)
+    return namespace["figure"]
+
+
+def sensitivity():
+    """The picture that the page about cheap parameters makes of a family of priors."""
+    first, last = (next(b for b in blocks_of("cheap.md") if what in b) for what in ("basq.Model(", "table.plot()"))
+    namespace = {}
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        for block in (first, last):
+            exec(compile(block, "cheap.md", "exec"), namespace)
     return namespace["figure"]
 
 
@@ -272,6 +286,7 @@ def figure_of(draw, dpi=150):
 PICTURES = {
     "corner": figure_of(corner),
     "predictive": figure_of(predictive, dpi=110),
+    "sensitivity": figure_of(sensitivity, dpi=110),
     "standard-space": figure_of(standard_space),
     "surrogate": figure_of(surrogate),
     "batch": figure_of(batch),
