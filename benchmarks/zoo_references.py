@@ -1,16 +1,19 @@
-"""Evidence and marginals of the models of the zoo by brute force, in two ways that share nothing but the likelihood.
+"""Evidence and marginals of the models of the zoo by brute force, in two ways.
 
     python -m benchmarks.zoo_references                                    # two data seeds of every model
     python -m benchmarks.zoo_references --seeds 10 --models sir ar1        # ten of some
     python -m benchmarks.zoo_references --again                            # anew where the two ways disagree
 
-One way works in standard space: particles are tempered from the prior, a mixture of t distributions is fitted to them,
-and at least 10⁵ draws of it are weighted. The other works in logarithms and logits of the parameters with scipy's own
-densities: particles are tempered again, chains go on from them, a mixture of normals is fitted to one half of these
-samples, and the bridge of Meng and Wong (1996) joins it to the other half. Where the two are not within 0.01 nats, both
-are repeated with four times as many particles; rows that then disagree by more than 0.02 are marked, and the zoo does
-not use them. A line of JSON a model and seed goes to src/basq/problems/zoo/references.jsonl at once; a second call goes
-on where the first was stopped.
+One way works in standard space: particles are tempered from the prior, a mixture of t distributions is fitted to them
+and to chains from the parameters that made the data, and at least 10⁵ draws of it are weighted. The other works in
+logarithms and logits of the parameters with scipy's own densities: particles are tempered again, chains go on from
+them, a mixture of normals is fitted to one half of these samples, and the bridge of Meng and Wong (1996) joins it to
+the other half. They have different coordinates, prior densities, proposals and estimators; the likelihood and the moves
+of the particles are the same code, so a mode that tempering misses and that does not hold the truth is missed by both.
+
+Where the two are not within 0.01 nats, both are repeated with four times as many particles; rows that then disagree by
+more than 0.02 are marked, and the zoo does not use them. A line of JSON a model and seed goes to
+src/basq/problems/zoo/references.jsonl at once; a second call goes on where the first was stopped.
 """
 
 import argparse
