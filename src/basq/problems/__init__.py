@@ -1,8 +1,9 @@
-"""Test problems with known evidence: those of the paper, sharper ones, and awkwardly shaped ones; and simulators.
+"""Test problems with known evidence: those of the paper, sharper ones, awkwardly shaped ones; simulators; real models.
 
 Each function returns a `Problem`, with the log-likelihood, the prior, the true log-evidence and, where they
 are known, posterior moments and an exact posterior sampler. A simulator has no known evidence; it comes as a
-`Case`, with the parameters that made its data, or as a `Split`, with its noise apart.
+`Case`, with the parameters that made its data, or as a `Split`, with its noise apart. `zoo` has models as people
+write them, with simulated data.
 
 References
 ----------
@@ -10,6 +11,7 @@ Adachi, Hayakawa, Jørgensen, Oberhauser, Osborne, "Fast Bayesian Inference with
 Kernel Recombination", NeurIPS 2022, arXiv:2206.04734.
 """
 
+from basq.problems import zoo
 from basq.problems.base import Problem
 from basq.problems.boundaries import edge, skew, wall
 from basq.problems.cases.base import Case
@@ -59,4 +61,5 @@ __all__ = [
     "skew",
     "student",
     "wall",
+    "zoo",
 ]
