@@ -1,7 +1,7 @@
 """A zoo of real models: as people write them, with the priors that they publish, and data simulated from a seed.
 
 ``zoo.MODELS["ar1"](seed=3)`` is a `ZooProblem`; every seed is a new problem. The evidence of such models has no closed
-form: references by brute force, in two independent ways that agree within 0.02, are shipped for the first seeds.
+form: references by brute force, in two ways that agree within 0.02, are shipped for the first seeds.
 """
 
 from collections.abc import Callable

@@ -17,7 +17,7 @@ LEVELS = np.arange(4, 100, 4) / 100.0
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """What two independent ways found.
+    """What two ways found.
 
     Attributes
     ----------
