@@ -161,6 +161,8 @@ class Fit(Protocol):
         Estimated standard deviation of values whose noise is not known; None, the default, if none was estimated.
     seconds : mapping of str to float
         Time of its stages by name; "fit" and "integrate" are then not what the run measures. Empty by default.
+    notes : tuple of str
+        What people should know about how the answer was found, a clause each; () by default.
     """
 
     if TYPE_CHECKING:
@@ -189,11 +191,16 @@ class Fit(Protocol):
         @property
         def seconds(self) -> Mapping[str, float]:
             return {}
+
+        @property
+        def notes(self) -> tuple[str, ...]:
+            return ()
     else:
         audits = Default(())
         log_surrogate = Default(None)
         noise = Default(None)
         seconds = Default(MappingProxyType({}))
+        notes = Default(())
 
     @abstractmethod
     def converged(self, dlogz: float) -> tuple[bool, str]:

@@ -1,5 +1,6 @@
 """What has been evaluated so far."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -53,6 +54,11 @@ class Observations:
     def where(self, mask: BoolArray) -> "Observations":
         """Only some of them."""
         return Observations(*(getattr(self, field.name)[mask] for field in fields(self)))
+
+    def at(self, rows: Sequence[int] | IntArray) -> "Observations":
+        """Only some of them, by their places, in this order."""
+        index = np.asarray(rows, dtype=np.intp)
+        return Observations(*(getattr(self, field.name)[index] for field in fields(self)))
 
     @property
     def log_values(self) -> FloatArray:

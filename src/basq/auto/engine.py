@@ -1,7 +1,7 @@
 """The default engine: a log-surrogate that follows the posterior, batches by recombination, audited errors."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
 import numpy as np
@@ -14,6 +14,7 @@ from basq.auto.error import fixed_terms, standard_deviation, unseen
 from basq.auto.exploration import Explorer, spread_points
 from basq.auto.modes import Leads, explore, proves_valley, still_climbing
 from basq.auto.partition import first_plan, plan_cells
+from basq.auto.recognised import Knowledge, RecognisedFit
 from basq.auto.seen import Seen
 from basq.auto.settings import Settings
 from basq.auto.verdict import Facts, converged, doubts, unexplored
@@ -35,9 +36,12 @@ class Blind(Fit):
     ----------
     u : (n, d) array
         Where.
+    knowledge : Knowledge or None
+        Of parameters whose effect has a closed form.
     """
 
     u: FloatArray
+    knowledge: Knowledge | None = None
 
     log_evidence = float("-inf")
     log_evidence_std = float("inf")
@@ -76,6 +80,8 @@ class AutoFit(Fit):
     settings : Settings
     seconds : mapping
         Where the time went, by stage.
+    knowledge : Knowledge or None
+        Of parameters whose effect has a closed form.
     """
 
     cells: tuple[Cell, ...]
@@ -89,6 +95,7 @@ class AutoFit(Fit):
     seed: int
     settings: Settings
     seconds: Mapping[str, float]
+    knowledge: Knowledge | None = None
 
     @property
     def log_evidence(self) -> float:
@@ -109,7 +116,12 @@ class AutoFit(Fit):
 
     def converged(self, dlogz: float) -> tuple[bool, str]:
         """Whether all audits agree that the error is below dlogz."""
-        return converged(self.facts, dlogz, self.settings)
+        done, why = converged(self.facts, dlogz, self.settings)
+        return done, "; ".join([why, *self.notes])
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return () if self.knowledge is None else self.knowledge.notes
 
     @property
     def log_surrogate(self) -> CellBand:
@@ -136,6 +148,9 @@ class Auto:
     ----------
     settings : Settings
         All its tuned numbers; ``print(basq.Auto())`` shows them.
+    recognise : bool
+        Whether noise scales among the parameters are looked for, by a few further calls, and integrated out of every
+        call.
 
     Examples
     --------
@@ -144,9 +159,12 @@ class Auto:
     Auto()
     >>> basq.Auto(basq.auto.Settings().changed({"cells.most": 1}))
     Auto(Settings().changed({'cells.most': 1}))
+    >>> basq.Auto(recognise=True)
+    Auto(recognise=True)
     """
 
     settings: Settings = field(default_factory=Settings)
+    recognise: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.settings, Settings):
@@ -154,7 +172,8 @@ class Auto:
 
     def __repr__(self) -> str:
         other = self.settings.differences()
-        return f"Auto(Settings().changed({other!r}))" if other else "Auto()"
+        options = [f"Settings().changed({other!r})"] if other else []
+        return f"Auto({', '.join(options + (['recognise=True'] if self.recognise else []))})"
 
     def __str__(self) -> str:
         return f"{self!r}\n{self.settings}"
@@ -167,7 +186,29 @@ class Auto:
         return self.settings.start.size(n_dim)
 
     def fit(
-        self, observations: Observations, prior: Prior, previous: AutoFit | Blind | None, rng: np.random.Generator
+        self,
+        observations: Observations,
+        prior: Prior,
+        previous: AutoFit | Blind | RecognisedFit | None,
+        rng: np.random.Generator,
+    ) -> AutoFit | Blind | RecognisedFit:
+        """Learn from everything seen, without the parameters that are integrated out of every call."""
+        known = None
+        if self.recognise:
+            before = previous.knowledge if previous is not None else None
+            known = Knowledge.of(observations, prior, before, self.settings.recognition, self.initial_size)
+        if known is None or known.reduction is None:
+            last = previous if isinstance(previous, AutoFit) else None
+            return replace(self._learn(observations, prior, last, rng), knowledge=known)
+        fitted, n = None, 0
+        if isinstance(previous, RecognisedFit) and previous.reduction.form == known.reduction.form:
+            fitted, n = previous.inner, len(previous.reduction.points)
+        if fitted is None or n < len(known.reduction.points):
+            fitted = self._learn(known.reduction.observations, known.rest, fitted, rng)
+        return RecognisedFit(fitted, known, int(rng.integers(2**31)), self.settings)
+
+    def _learn(
+        self, observations: Observations, prior: Prior, previous: Fit | None, rng: np.random.Generator
     ) -> AutoFit | Blind:
         """Audit the last batch, then learn from it: plan, cells, total, leads, facts for the verdict."""
         if not np.isfinite(observations.log_values).any():
@@ -192,14 +233,28 @@ class Auto:
 
     def select(
         self,
-        fitted: AutoFit | Blind,
+        fitted: AutoFit | Blind | RecognisedFit,
         batch_size: int,
         rng: np.random.Generator,
         *,
         cost_ratio: float,
         taken: FloatArray,
     ) -> Batch:
+        """Choose a batch: what is wanted to recognise noise scales first, then what the engine chooses."""
+        if isinstance(fitted, RecognisedFit):
+            return fitted.select(batch_size, rng, taken, self._choose)
+        due = fitted.knowledge.due(taken)[:batch_size] if fitted.knowledge is not None else taken[:0]
+        if len(due) == batch_size:
+            return Batch(due)
+        batch = self._choose(fitted, batch_size - len(due), rng, taken=np.concatenate([taken, due]))
+        explores = np.broadcast_to(batch.explores, len(batch.u))
+        return Batch(
+            np.concatenate([due, batch.u]), explores=np.concatenate([np.zeros(len(due), dtype=bool), explores])
+        )
+
+    def _choose(self, fitted: Fit, batch_size: int, rng: np.random.Generator, *, taken: FloatArray) -> Batch:
         """Choose a batch: most integrate the posterior, some explore."""
+        assert isinstance(fitted, AutoFit | Blind)
         settings = self.settings
         own = settings.exploration
         if isinstance(fitted, Blind):

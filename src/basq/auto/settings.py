@@ -11,10 +11,10 @@ Guards against rounding (1e-12 and the like) are not tuned, and stand where they
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field
 from typing import Any
 
-from basq.errors import InputError
+from basq.auto.dotted import items_of, with_value
 from basq.gp.classifier import ClassifierSettings
 from basq.gp.kernels.trend import TrendPrior
 from basq.numerics.student import MixtureSettings
@@ -32,6 +32,31 @@ class Start:
     def size(self, n_dim: int) -> int:
         """Points of the first design."""
         return max(self.least if n_dim > 1 else self.least_1d, self.per_dim * n_dim)
+
+
+@dataclass(frozen=True)
+class Recognition:
+    """Before all steps: noise scales are recognised, and integrated out of every call."""
+
+    step: float = 1.0  # Distance of the calls along a parameter, in its logarithm, [theory]
+    farthest: float = 4.0  # within so many standard deviations of its prior.
+    # Slope of a misfit's logarithm that suggests a parameter to be a logarithm: in errors, and in units of κ. [tried]
+    suspect: tuple[float, float] = (2.0, 0.33)
+    narrow: float = 0.2  # Least range of κs: any smooth function is like any other on a shorter one.
+    tolerance: float = 1e-6  # Most that may be left of the contrast of four values, [tried]
+    resolution: float = 0.005  # and most that noise may leave of it: others leave more than 0.006.
+    whole: float = 0.1  # Largest error of a number of data that is known to be whole,
+    vague: float = 0.03  # and largest relative error of one that is not.
+    known: float = 0.1  # Largest relative error of an A that is used.
+    contradiction: float = 6.0  # Errors by which a call may miss its prediction.
+    tests: tuple[int, int] = (2, 64)  # Calls that test the form: at first, and one for so many further points.
+    wide: float = 0.7  # Standard deviation of κs under its prior from which two calls a point are worth while.
+    leap_more: int = 3  # Points of a quadratic through the least misfits, beyond its coefficients.
+    leap_farthest: float = 1.5  # Longest leap to its bottom, in distances of the farthest of them.
+    leap_deepest: float = 0.01  # Least misfit that is believed, in that of the best point: else the leap is halved.
+    leap_rise: float = 1.0  # Nats that a leap has to promise.
+    leap_exact: float = 0.1  # Relative residual up to which a quadratic is good enough to draw about its bottom,
+    leap_share: float = 0.5  # this share of a batch.
 
 
 @dataclass(frozen=True)
@@ -332,6 +357,7 @@ class Settings:
     """
 
     start: Start = field(default_factory=Start)
+    recognition: Recognition = field(default_factory=Recognition)
     chart: Charts = field(default_factory=Charts)
     values: Values = field(default_factory=Values)
     kernel: Hyperparameters = field(default_factory=Hyperparameters)
@@ -349,12 +375,12 @@ class Settings:
         """The same with other values, by their dotted names."""
         out = self
         for name, value in values.items():
-            out = _with(out, name.split("."), value, name)
+            out = with_value(out, name.split("."), value, name)
         return out
 
     def items(self) -> dict[str, Any]:
         """All values by their dotted names."""
-        return _items(self, "")
+        return items_of(self)
 
     def differences(self) -> dict[str, Any]:
         """Those that are not the usual ones."""
@@ -371,20 +397,3 @@ class Settings:
                 last = group
             lines.append(f"    {rest:<24} {value}")
         return "\n".join(lines)
-
-
-def _with(group: Any, names: list[str], value: Any, whole: str) -> Any:
-    known = [f.name for f in fields(group)]
-    if names[0] not in known or is_dataclass(getattr(group, names[0])) != bool(names[1:]):
-        raise InputError(f"Settings have no {whole!r}; {type(group).__name__} has {', '.join(known)}.")
-    if names[1:]:
-        value = _with(getattr(group, names[0]), names[1:], value, whole)
-    return replace(group, **{names[0]: value})
-
-
-def _items(group: Any, prefix: str) -> dict[str, Any]:
-    out: dict[str, Any] = {}
-    for f in fields(group):
-        value = getattr(group, f.name)
-        out |= _items(value, f"{prefix}{f.name}.") if is_dataclass(value) else {prefix + f.name: value}
-    return out

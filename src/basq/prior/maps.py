@@ -11,7 +11,7 @@ from basq.errors import InputError
 from basq.numerics.gaussians import GaussianMixture
 from basq.numerics.linalg import cholesky, solve_lower
 from basq.prior.marginals import Coordinate, Marginal, log_phi
-from basq.types import FloatArray
+from basq.types import FloatArray, IntArray
 
 REACH = 8.2
 """|u| that a unit-cube transform can see: Φ(8.2) is the last float64 below one."""
@@ -182,6 +182,11 @@ class TransformMap:
         signs = _signs(transform, n_dim) if _is_separable(transform, points) else None
         return cls(transform, signs, _bounds(transform, signs, n_dim))
 
+    def only(self, dims: IntArray) -> "TransformMap":
+        """The map of some coordinates of a separable transform, by their places (k,); the others rest at the median."""
+        signs = self._separable_signs("only")
+        return TransformMap(PartOfTransform(self.transform, self.n_dim, dims), signs[dims], self.bounds[dims])
+
     @property
     def n_dim(self) -> int:
         return len(self.bounds)
@@ -244,6 +249,21 @@ class TransformMap:
                 f"multivariate_normal, or Prior.from_density."
             )
         return self.signs
+
+
+@dataclass(frozen=True)
+class PartOfTransform:
+    """Some coordinates of a separable transform, (k,) -> (k,); a class, so that it can be pickled."""
+
+    transform: Callable[[FloatArray], Any]
+    n_dim: int
+    dims: IntArray
+
+    def __call__(self, cube: FloatArray) -> FloatArray:
+        whole = np.full(self.n_dim, 0.5)
+        whole[self.dims] = cube
+        out: FloatArray = np.asarray(self.transform(whole), dtype=float)[self.dims]
+        return out
 
 
 @dataclass(frozen=True)

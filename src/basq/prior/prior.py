@@ -172,6 +172,21 @@ class Prior:
         affine = self._map.affine if isinstance(self._map, DensityMap) else self._map
         return (affine.factor.copy(), affine.offset.copy()) if isinstance(affine, AffineMap) else None
 
+    def only(self, dims: Sequence[int]) -> "Prior":
+        """The prior of some of the parameters, by their places; they have to be independent of each other.
+
+        Raises
+        ------
+        InputError
+            If the prior does not map coordinate by coordinate.
+        """
+        names = tuple(self.names[i] for i in dims)
+        if isinstance(self._map, SeparableMap):
+            return Prior(SeparableMap(tuple(self._map.coordinates[i] for i in dims)), names=names)
+        if isinstance(self._map, TransformMap) and self._map.signs is not None:
+            return Prior(self._map.only(np.array(dims, dtype=np.intp)), names=names)
+        raise InputError(f"{self!r} does not map coordinate by coordinate, so there is no prior of some of them.")
+
     def from_standard(self, u: FloatArray) -> FloatArray:
         """Map standard space to the user's parameters: (n, d) -> (n, d)."""
         rows, one = self._rows(u, "u")

@@ -46,6 +46,7 @@ class State:
             fitted.log_surrogate,
             noise=fitted.noise,
             sound=verdict.sound,
+            notes=fitted.notes,
         )
 
     def as_record(self) -> dict[str, Any]:
