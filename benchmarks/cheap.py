@@ -7,62 +7,31 @@
 calls
     Each model as a `basq.Model` and as a black box of all its parameters, by the same engine. Batches of 16, budget
     50 (D + 2) for D parameters in all, the engine's own stop. A run that does not converge counts with its whole
-    budget, so the ratio of calls is too high rather than too low. References: benchmarks.cheap_reference.
+    budget, less than it needs: the ratio of calls is too high where the black box did not converge and too low where
+    the split did not, so ratios without the latter and the numbers of both are given too. References:
+    benchmarks.cheap_reference.
 again
     Three other noise models and four other priors for each model, from the outputs of the first run (no simulation)
-    and from scratch.
+    and from scratch. None moves the posterior far from where the first run looked. A run from scratch that did not
+    converge is nothing to be held against; such uses are counted apart.
 
 Rows go to benchmarks/results/cheap.csv and cheap_again.csv at once; a second call goes on where the first was stopped.
 """
 
 import json
 import time
-from collections.abc import Mapping
 from dataclasses import replace
-from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
-import basq
-from basq.problems import Split, noise
-from basq.problems.dynamics import two_species
-from benchmarks.cheap_reference import MODELS
+from benchmarks.cheap_models import MODELS, WAYS, budget, changes, first, infer
 from benchmarks.cheap_reference import PATH as REFERENCES
 from benchmarks.study import Row, run_all, study_parser
 
-ENGINES = {"split": basq.Auto(), "black box": basq.Auto()}
-WAYS = tuple(ENGINES)
 SLOW_SEEDS = 2
 """Of PyBaMM's models."""
-Noise = tuple[Any, dict[str, Any]]
-"""A log-likelihood of the output and the prior of its cheap parameters."""
-
-
-class Counted:
-    """A simulator that counts its calls."""
-
-    def __init__(self, simulate: Any) -> None:
-        self.simulate, self.calls = simulate, 0
-
-    def __call__(self, x: np.ndarray) -> Any:
-        self.calls += 1
-        return self.simulate(x)
-
-
-def infer(case: Split, seed: int, way: str = "split") -> basq.Result:
-    """One run of a model."""
-    model: Any = basq.Model(case.simulate, case.log_likelihood, prior=dict(case.prior), cheap=dict(case.cheap))
-    function, prior = (model, None) if way == "split" else (case.log_likelihood_all, case.joint_prior)
-    return basq.infer(
-        function, prior, method=ENGINES[way], batch_size=16, max_evals=budget(case), seed=seed, progress=False
-    )
-
-
-def budget(case: Split) -> int:
-    return 50 * (case.joint_prior.n_dim + 2)
 
 
 def calls(model: str, seed: int, way: str) -> Row:
@@ -84,84 +53,6 @@ def calls(model: str, seed: int, way: str) -> Row:
     }
 
 
-def other_noises(model: str, case: Split) -> dict[str, Noise]:
-    """Three other observation models of the same output."""
-    freedom = {"nu": stats.gamma(2.0, scale=10.0)}
-    if model == "epidemic":
-        reported = {"reported": case.cheap["reported"]}
-        roots = reported | {"sigma": stats.halfcauchy(scale=2.0)}
-        return {
-            "other dispersion": (case.log_likelihood, reported | {"dispersion": stats.loguniform(1e-3, 10.0)}),
-            "roots": (partial(of_roots, noise.gaussian, case.data), roots),
-            "student": (partial(of_roots, noise.student, case.data), roots | freedom),
-        }
-    if model == "predator-prey":
-        common = {"sigma": stats.halfcauchy(scale=1.0)}
-        both = {name: stats.halfcauchy(scale=1.0) for name in case.cheap}
-        return {
-            "other scales": (partial(two_species, case.data), both),
-            "one scale": (partial(of_both, noise.gaussian, case.data), common),
-            "student": (partial(of_both, noise.student, case.data), common | freedom),
-        }
-    scale = float(np.std(case.data - case.simulate(case.truth[: len(case.prior)])))
-    scales: dict[str, Any] = {"sigma": stats.halfcauchy(scale=3.0 * scale)}
-    offset = {"offset": case.cheap["offset"]} if "offset" in case.cheap else {}
-    return {
-        "gaussian": (partial(noise.gaussian, case.data), scales | offset),
-        "laplace": (partial(noise.laplace, case.data), scales | offset),
-        "student": (partial(noise.student, case.data), scales | freedom | offset),
-    }
-
-
-def of_roots(density: Any, data: np.ndarray, output: np.ndarray, reported: Any, **cheap: Any) -> Any:
-    """Noise on the square roots of counts."""
-    mean = np.asarray(reported)[..., None] * np.maximum(output, noise.TINY)
-    return density(np.sqrt(data), np.sqrt(mean), **cheap)
-
-
-def of_both(density: Any, data: Mapping[str, np.ndarray], output: Mapping[str, Any], **cheap: Any) -> Any:
-    """The same noise for hares and lynxes."""
-    return sum(density(data[name], output[name], **cheap) for name in data)
-
-
-def other_priors(prior: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Four other priors: narrower, wider, moved and of another family; uniform parameters keep their bounds."""
-    names = ("narrower", "wider", "moved", "another family")
-    each = {name: dict(zip(names, other_marginals(marginal), strict=True)) for name, marginal in prior.items()}
-    return {change: {name: laws[change] for name, laws in each.items()} for change in names}
-
-
-def other_marginals(marginal: Any) -> list[Any]:
-    if isinstance(marginal, tuple):
-        low, high = marginal
-        middle, half = 0.5 * (low + high), 0.5 * (high - low)
-        laws = [stats.beta(a, b, low, high - low) for a, b in ((2.0, 2.0), (0.7, 0.7), (1.5, 1.0))]
-        return [*laws, stats.truncnorm(-1.5, 1.5, middle, half / 1.5)]
-    low, high = marginal.support()
-    if low > 0.0:  # log-uniform
-        tenth = (high / low) ** 0.1
-        ends = ((tenth, 1.0 / tenth), (1.0 / tenth, tenth), (np.sqrt(tenth), tenth))
-        laws = [stats.loguniform(low * a, high * b) for a, b in ends]
-        return [*laws, stats.lognorm(2.0 * np.log(tenth), scale=np.sqrt(low * high))]
-    middle, upper = marginal.ppf([0.5, 0.84])
-    if low == 0.0:
-        sd = np.log(upper / middle)
-        laws = [stats.lognorm(f * sd, scale=middle) for f in (0.7, 1.4)]
-        ends = middle * np.exp(np.array([-3.0, 3.0]) * sd)
-        return [*laws, stats.lognorm(sd, scale=middle * np.exp(0.5 * sd)), stats.loguniform(*ends)]
-    sd = upper - middle
-    laws = [stats.norm(middle, f * sd) for f in (0.7, 1.4)]
-    return [*laws, stats.norm(middle + 0.5 * sd, sd), stats.t(4.0, middle, sd)]
-
-
-@lru_cache(maxsize=2)
-def first(model: str, seed: int) -> tuple[basq.Result, Counted]:
-    """The run whose outputs are used again, and its simulator."""
-    case = MODELS[model]()
-    counted = Counted(case.simulate)
-    return infer(replace(case, simulate=counted), seed), counted
-
-
 def again(model: str, seed: int, change: str) -> Row:
     """One use of the first run's outputs, and the run from scratch that it stands for."""
     case, (before, counted) = MODELS[model](), first(model, seed)
@@ -174,6 +65,7 @@ def again(model: str, seed: int, change: str) -> Row:
         "model": model,
         "seed": seed,
         "change": change,
+        "first_calls": made,
         "calls": counted.calls - made,
         "scratch_calls": scratch.n_evals,
         "log_evidence": used.log_evidence,
@@ -186,18 +78,13 @@ def again(model: str, seed: int, change: str) -> Row:
     }
 
 
-def changes(model: str, case: Split) -> dict[str, dict[str, Any]]:
-    """Three noise models and four priors, as arguments of `again`."""
-    noises = {n: {"log_likelihood": f, "cheap": cheap} for n, (f, cheap) in other_noises(model, case).items()}
-    return noises | {name: {"prior": prior} for name, prior in other_priors(case.prior).items()}
-
-
 def table(rows: list[Row]) -> dict[str, Any]:
     """Print a line per model, and return the ratios of calls."""
     print(f"{'model':<17} {'d + k':>6} {'runs':>5} {'calls':>6} {'black':>6} {'ratio':>6} {'conv':>5} {'black':>6} "
           f"{'|error|':>8} {'black':>8} {'sec':>6} {'black':>6}")  # fmt: skip
     out: dict[str, Any] = {}
     logs: list[float] = []
+    converged: list[float] = []
     for model in MODELS:
         mine, other = ([r for r in rows if r["model"] == model and r["way"] == way] for way in WAYS)
         if not mine or not other:
@@ -205,6 +92,8 @@ def table(rows: list[Row]) -> dict[str, Any]:
         black = {r["seed"]: r["counted"] for r in other}
         ratio = [float(np.log(r["counted"] / black[r["seed"]])) for r in mine if r["seed"] in black]
         logs += [float(np.mean(ratio))]
+        both = [float(np.log(r["counted"] / black[r["seed"]])) for r in mine if r["converged"] and r["seed"] in black]
+        converged += [float(np.mean(both))] if both else []
         out[model] = {"ratio": float(np.exp(np.mean(ratio)))} | {
             f"{key}_{way}": float(np.median([abs(r[key]) for r in of]))
             for way, of in zip(WAYS, (mine, other), strict=True)
@@ -224,6 +113,7 @@ def table(rows: list[Row]) -> dict[str, Any]:
         out[f"{key}_converged"] = float(np.mean([r["converged"] for r in of]))
         out[f"{key}_within_0.05"] = float(np.mean([abs(r["error"]) < 0.05 for r in of]))
     out["ratio"] = float(np.exp(np.mean(logs)))
+    out["ratio_where_split_converged"] = float(np.exp(np.mean(converged))) if converged else float("nan")
     return out
 
 
@@ -235,17 +125,21 @@ def again_table(rows: list[Row]) -> dict[str, Any]:
     gap = np.array([r["log_evidence"] - r["scratch"] for r in rows])
     error = np.array([np.hypot(r["sd"], r["scratch_sd"]) for r in rows])
     inside = np.abs(gap) <= 2.0 * error
+    done = np.array([bool(r["converged"]) for r in rows])
+    known = np.array([bool(r["scratch_converged"]) for r in rows])
     for change in dict.fromkeys(r["change"] for r in rows):
         at = np.array([r["change"] == change for r in rows])
         some = [r for r in rows if r["change"] == change]
         print(f"{change:<17} {at.sum():>5} {sum(r['calls'] for r in some):>10} "
-              f"{np.mean([r['scratch_calls'] for r in some]):>8.0f} {np.median(np.abs(gap[at])):>13.4f} "
-              f"{inside[at].mean():>8.2f} {np.mean([r['converged'] for r in some]):>5.2f}")  # fmt: skip
+              f"{np.mean([r['scratch_calls'] for r in some]):>8.0f} {np.median(np.abs(gap[at & known])):>13.4f} "
+              f"{inside[at & known].mean():>8.2f} {np.mean([r['converged'] for r in some]):>5.2f}")  # fmt: skip
     return {
         "uses": len(rows),
         "new_calls": int(sum(r["calls"] for r in rows)),
-        "within_error": float(inside.mean()),
-        "median_difference": float(np.median(np.abs(gap))),
+        "scratch_converged": int(known.sum()),
+        "within_error": float(inside[known].mean()),
+        "within_error_converged": float(inside[known & done].mean()),
+        "median_difference": float(np.median(np.abs(gap[known]))),
         "converged": float(np.mean([r["converged"] for r in rows])),
     }
 

@@ -26,25 +26,13 @@ from numpy.polynomial import chebyshev
 from scipy.special import logsumexp
 from scipy.stats import qmc
 
-from basq import problems
 from basq.cheap.cloud import spread_draws
 from basq.numerics.gaussians import LOG_2PI
 from basq.numerics.student import MixtureSettings, StudentMixture
 from basq.prior import Prior
 from basq.problems import Split
+from benchmarks.cheap_models import MODELS
 
-P = problems
-MODELS: dict[str, Callable[[], Split]] = {
-    "regression": P.regression,
-    "autoregression": P.autoregression,
-    "pharmacokinetics": P.pharmacokinetics,
-    "epidemic": P.epidemic,
-    "predator-prey": P.predator_prey,
-    "fitzhugh-nagumo": P.fitzhugh_nagumo,
-    "diffusion": P.diffusion,
-    "cell SPM": lambda: P.cell_voltage("SPM"),
-    "cell SPMe": lambda: P.cell_voltage("SPMe"),
-}
 PATH = Path("benchmarks/results/cheap_reference.json")
 N_PARTICLES, MOVES, KEPT = 4000, 10, 0.5
 N_JOINT, N_NESTED = 2**17, 2**12
