@@ -14,9 +14,9 @@ from scipy.special import logsumexp, ndtr
 from basq.auto.chart import Chart, StraightMeasure, bent
 from basq.auto.gates import CellMeasure, Halves, halves, labels
 from basq.auto.importance import Estimate, estimate
-from basq.auto.log_model import LogModel
+from basq.auto.log_model import LogModel, Reach
 from basq.auto.seen import Seen
-from basq.auto.settings import Cells, Charts, Settings
+from basq.auto.settings import Cells, Charts, Settings, Values
 from basq.auto.smc import Population, temper
 from basq.numerics.gaussians import Measure
 from basq.numerics.stopwatch import Stopwatch
@@ -50,7 +50,9 @@ class Plan:
     rescue : bool
         Also try other hyperparameters.
     n_compared : int
-        Observations when the ways to whiten were last compared.
+        Observations when surrogates were last compared.
+    compare : bool
+        Whether they are compared again.
     """
 
     gate: Chart
@@ -59,6 +61,7 @@ class Plan:
     population: Population | None
     rescue: bool
     n_compared: int = 0
+    compare: bool = True
 
 
 @dataclass(frozen=True)
@@ -152,12 +155,30 @@ def _model(
     elif not charts:
         log_posterior = own.log_values + log_measure
         charts = [Chart.first(own.u, log_posterior, settings.chart, kind) for kind in kinds]
-    models = [LogModel.fit(own, log_measure, chart, plan.warm, settings, rescue=plan.rescue) for chart in charts]
+    bends = _bends(plan, own, log_measure, settings.values)
+    models = [
+        LogModel.fit(own, log_measure, chart, plan.warm, settings, bend=bend, rescue=plan.rescue)
+        for chart in charts for bend in bends
+    ]  # fmt: skip
     if len(models) == 1:
         return models[0], plan.n_compared
-    # what the data say for a surrogate, and custom for its coordinates
-    best = max(models, key=lambda m: m.held_out + settings.chart.natural * (m.chart.flat is not None))
-    return best, len(own)
+    return max(models, key=lambda m: m.held_out + _custom(m, settings)), len(own)
+
+
+def _bends(plan: Plan, own: Observations, log_measure: FloatArray, settings: Values) -> tuple[float, ...]:
+    """Gaps from which values may be compressed."""
+    finite, d = np.isfinite(own.log_values), own.u.shape[1]
+    values, log_posterior = own.log_values[finite], (own.log_values + log_measure)[finite]
+    reach = Reach.of(values, log_posterior.max() - log_posterior, d, settings.window(d))
+    if plan.warm is not None and reach.filled and not plan.compare and plan.warm.filled:
+        return (plan.warm.scale.bend,)
+    return reach.bends(settings)
+
+
+def _custom(model: LogModel, settings: Settings) -> float:
+    """Nats that speak for a surrogate beforehand: for plain values, and for probabilities of flat parameters."""
+    plain, flat = np.isinf(model.scale.bend), model.chart.flat is not None
+    return settings.values.unbent * plain + settings.chart.natural * flat
 
 
 def _integrated(

@@ -91,7 +91,7 @@ def estimate(
         log_further = measure.log_pdf(further) - proposal.log_pdf(further)
         log_mean, monte_carlo, further = _refine(model, known, terms, further, log_further, threshold=threshold)
         heavy = np.concatenate([heavy, further])
-    capped = np.minimum(p.var / model.scale.factor**2, model.settings.bonus_cap**2)
+    capped = np.minimum(p.var * model.scale.slope(p.mean) ** 2, model.settings.bonus_cap**2)
     return Estimate(
         log_mean=log_mean + model.scale.top,
         jensen=float(log_full - log_plain),

@@ -22,28 +22,92 @@ from basq.types import BoolArray, FloatArray
 
 @dataclass(frozen=True)
 class Scale:
-    """How log-likelihoods become GP data: y = factor (log ℓ − top).
+    """How log-likelihoods become GP data: y = −f s log(1 + gap / s) with gap = top − log ℓ, f gap where s is infinite.
+
+    Near the top both are f gap. Far below, where a likelihood falls like a power of a distance, or like an
+    exponential of it, the logarithm of the gap is the smoother function.
 
     Attributes
     ----------
     factor : float
-        At most 1; shrinks early values so that the region in play spans about the window.
+        f, at most 1; shrinks early values so that the region in play spans about the window.
     top : float
         Log-likelihood at the best point.
+    bend : float
+        s, the gap from which values are compressed; infinite if they are not.
     """
 
     factor: float
     top: float
+    bend: float = np.inf
+
+    def scaled(self, log_likelihood: FloatArray) -> FloatArray:
+        """GP data of values (n,) in nats."""
+        gap = self.top - log_likelihood
+        if np.isinf(self.bend):
+            return -self.factor * gap
+        out: FloatArray = -self.factor * np.where(gap > 0.0, self.bend * np.log1p(np.maximum(gap, 0.0) / self.bend), gap)
+        return out
+
+    def nats(self, y: FloatArray) -> FloatArray:
+        """Log-likelihoods minus ``top`` of GP data (n,)."""
+        if np.isinf(self.bend):
+            return y / self.factor
+        out: FloatArray = np.maximum(y, 0.0) / self.factor - self.bend * np.expm1(self._depth(y))
+        return out
+
+    def slope(self, y: FloatArray) -> FloatArray:
+        """Nats per unit of GP data at y (n,)."""
+        if np.isinf(self.bend):
+            return np.full(np.shape(y), 1.0 / self.factor)
+        out: FloatArray = np.exp(self._depth(y)) / self.factor
+        return out
+
+    def _depth(self, y: FloatArray) -> FloatArray:
+        return np.clip(-y / (self.factor * self.bend), 0.0, 60.0)
+
+
+@dataclass(frozen=True)
+class Reach:
+    """What is in play of the values.
+
+    Attributes
+    ----------
+    reach : float
+        Gap to the best log-posterior within which enough points for a quadratic, and d more, lie; at least the window.
+    window : float
+    top : float
+        Log-likelihood at the best point.
+    """
+
+    reach: float
+    window: float
+    top: float
 
     @classmethod
-    def of(cls, values: FloatArray, gap: FloatArray, n_dim: int, window: float) -> "Scale":
-        """Choose the scale from values (n,) and their gaps to the best log-posterior (n,).
-
-        Enough points for a quadratic, and d more, are to lie inside the window.
-        """
+    def of(cls, values: FloatArray, gap: FloatArray, n_dim: int, window: float) -> "Reach":
+        """From values (n,) and their gaps to the best log-posterior (n,)."""
         need = quadratic(n_dim) + n_dim
         reach = max(window, float(np.sort(gap)[min(need, len(gap) - 1)]))
-        return cls(window / reach, float(values[int(np.argmin(gap))]))
+        return cls(reach, window, float(values[int(np.argmin(gap))]))
+
+    @property
+    def filled(self) -> bool:
+        """Whether enough points lie within the window."""
+        return self.reach <= self.window
+
+    def scale(self, bend: float) -> Scale:
+        """The scale that compresses values from a gap on, with what is in play inside the window."""
+        spanned = self.reach if np.isinf(bend) else bend * float(np.log1p(self.reach / bend))
+        return Scale(min(self.window / spanned, 1.0), self.top, bend)
+
+    def bends(self, settings: Values) -> tuple[float, ...]:
+        """Gaps to compress from that compete."""
+        least, out, bend = settings.least_bend * self.window, [np.inf], settings.first_bend * self.reach
+        while bend >= least:
+            out.append(bend)
+            bend /= settings.bend_ratio
+        return tuple(out)
 
 
 @dataclass(frozen=True)
@@ -93,10 +157,16 @@ class LogModel:
     gp: GP
     chart: Chart
     scale: Scale
+    reach: Reach
     feasible: Feasibility | None
     in_play: BoolArray
     settings: Values
     noise: float | None = None
+
+    @property
+    def filled(self) -> bool:
+        """Whether enough values lie within the window."""
+        return self.reach.filled
 
     @classmethod
     def fit(
@@ -107,6 +177,7 @@ class LogModel:
         previous: "LogModel | None",
         settings: Settings,
         *,
+        bend: float = np.inf,
         rescue: bool = False,
     ) -> "LogModel":
         """Learn from everything seen.
@@ -121,6 +192,8 @@ class LogModel:
         previous : LogModel or None
             Warm start.
         settings : Settings
+        bend : float
+            Gap from which values are compressed.
         rescue : bool
             Also start from hyperparameters scaled to the data, which frees a collapsed fit.
         """
@@ -128,18 +201,19 @@ class LogModel:
         own, finite, d = settings.values, np.isfinite(values), z.shape[1]
         log_posterior = (values + log_measure)[finite]
         gap = log_posterior.max() - log_posterior
-        scale = Scale.of(values[finite], gap, d, own.window(d))
-        y = np.maximum(scale.factor * (values[finite] - scale.top), -own.deepest)
-        below = scale.factor * gap - own.window(d)
-        shaped, in_play = own.noise_floor + own.noise_slope * np.maximum(below, 0.0), below <= 0.0
+        reach = Reach.of(values[finite], gap, d, own.window(d))
+        scale = reach.scale(bend)
+        y = np.maximum(scale.scaled(values[finite]), -own.deepest)
+        below = -scale.scaled(scale.top - gap) - own.window(d)
+        shaped, in_play = own.noise_floor + own.noise_slope * np.maximum(below, 0.0), gap <= reach.reach
         known = observations.noise[finite]
         kernel = settings.kernel
         start, prior = kernel.trend.start(chart.axes), kernel.trend.hyperprior(d)
-        afresh = previous is None or rescue
+        afresh = previous is None or rescue or np.isinf(bend) != np.isinf(previous.scale.bend)
 
         def learn(sd: float) -> GP:
             """Fit as if every unknown noise had this standard deviation, in nats."""
-            noise = shaped**2 + (scale.factor * np.where(np.isnan(known), sd, known)) ** 2
+            noise = shaped**2 + (np.where(np.isnan(known), sd, known) / scale.slope(y)) ** 2
             search = partial(fit, z[finite], y, start, noise=1e-8, known_noise=noise, hyperprior=prior)
             last = previous.gp.optimum if previous else None
             if not afresh:
@@ -154,12 +228,12 @@ class LogModel:
         if not finite.all():
             zeros = Feasibility.learn(z, finite, previous.feasible if previous else None, kernel.classifier)
         if not np.isnan(known).any():
-            return cls(learn(0.0), chart, scale, zeros, in_play, own)
+            return cls(learn(0.0), chart, scale, reach, zeros, in_play, own)
         before = previous.noise if previous else None
         near = (max(0.5 * before, own.least_unknown), before, 2.0 * before) if before else ()
         tried = {sd: learn(sd) for sd in (*near, *(own.unknown_noise if rescue or not near else ()))}
         noise = max(tried, key=lambda sd: tried[sd].log_marginal_likelihood - prior.penalty(tried[sd].kernel.theta)[0])
-        return cls(tried[noise], chart, scale, zeros, in_play, own, noise)
+        return cls(tried[noise], chart, scale, reach, zeros, in_play, own, noise)
 
     @property
     def n_dim(self) -> int:
@@ -172,7 +246,8 @@ class LogModel:
         The marginal likelihood would judge by all values, most of which lie far below the posterior.
         """
         residuals, variances = self.gp.left_out
-        return -0.5 * float((np.log(variances) + residuals**2 / variances)[self.in_play].sum())
+        densities = -0.5 * (np.log(variances) + residuals**2 / variances) - np.log(self.scale.slope(self.gp.y))
+        return float(densities[self.in_play].sum())
 
     @cached_property
     def ceiling(self) -> float:
@@ -185,11 +260,11 @@ class LogModel:
 
     def in_nats(self, p: Prediction) -> tuple[FloatArray, FloatArray]:
         """Mean and standard deviation of log ℓ in nats, from those of the process."""
-        return p.mean / self.scale.factor + self.scale.top, np.sqrt(p.var) / self.scale.factor
+        return self.scale.nats(p.mean) + self.scale.top, np.sqrt(p.var) * self.scale.slope(p.mean)
 
     def predict_mean(self, u: FloatArray) -> FloatArray:
         """Mean of log ℓ in nats at points u (m, d), without the variance that costs n times as much."""
-        return self.gp.predict_mean(self.chart.whiten(u)) / self.scale.factor + self.scale.top
+        return self.scale.nats(self.gp.predict_mean(self.chart.whiten(u))) + self.scale.top
 
     def expecting(self, u: FloatArray) -> "LogModel":
         """Return this model as if it had been right at points u (m, d)."""
@@ -209,7 +284,7 @@ class LogModel:
         """What uncertainty adds to the mean (C/2, less a penalty where little is known); and the sd of log ℓ, nats."""
         p = self.gp.predict(self.chart.whiten(u))
         sd = np.sqrt(p.var)
-        return self._bonus(p.mean, sd) - self._penalty(sd), sd / self.scale.factor
+        return self._bonus(p.mean, sd) - self._penalty(sd), sd * self.scale.slope(p.mean)
 
     def feasibility(self, u: FloatArray) -> FloatArray:
         """Probability that the likelihood is not zero, at points u (m, d): (m,)."""
@@ -225,22 +300,23 @@ class LogModel:
         plug_in = mean - self._penalty(sd)
         # the samples lead to the next points, and do without: on a curved ridge they would be led beyond its end
         widened = np.sqrt(self.settings.overfit(len(self.gp.y), self.n_dim)) * sd
-        tamed = p.mean / self.scale.factor - believed
+        tamed = self.scale.nats(p.mean) - believed
         return Integrand(mean, plug_in, plug_in + self._bonus(p.mean, widened), tamed, p)
 
     def cov(self, p: Prediction, q: Prediction) -> FloatArray:
         """Covariance of log ℓ between predictions, in nats²."""
-        return self.gp.cov(p, q) / self.scale.factor**2
+        slopes = self.scale.slope(p.mean)[:, None] * self.scale.slope(q.mean)
+        return self.gp.cov(p, q) * slopes
 
     def _tamed(self, mean: FloatArray) -> FloatArray:
         """A mean above the ceiling is extrapolation: let it grow only like a logarithm."""
         excess = np.maximum(mean - self.ceiling, 0.0)
-        return (mean - excess + np.log1p(excess)) / self.scale.factor
+        return self.scale.nats(mean - excess + np.log1p(excess))
 
     def _bonus(self, mean: FloatArray, sd: FloatArray) -> FloatArray:
         """log E[ℓ] minus the mean, both below the ceiling: C/2 well below it, less near it, with a bounded C."""
-        s = np.clip(sd / self.scale.factor, 1e-3, self.settings.bonus_cap)
-        room = (self.ceiling - mean) / self.scale.factor
+        s = np.clip(sd * self.scale.slope(mean), 1e-3, self.settings.bonus_cap)
+        room = self.ceiling / self.scale.factor - self.scale.nats(mean)
         truncated = 0.5 * s * s + log_ndtr(room / s - s) - log_ndtr(room / s)
         return truncated - np.minimum(room, 0.0)
 

@@ -62,10 +62,9 @@ def _continued(cell: Cell, kinds: Kinds, settings: Settings, *, alone: bool, res
     gate = Chart.of(u) if cell.resolved else cell.gate
     if cell.estimate.effective < settings.cells.lost:  # it has collapsed: start afresh
         return Plan(gate, () if alone else gate.in_all(kinds), None, cell.population, True)
-    if not rescue and cell.n_inside < settings.chart.compared_again * cell.n_compared:
-        kinds = (cell.model.chart.flat,)
-    charts = tuple(Chart.of(u, kind) for kind in kinds)
-    return Plan(gate, charts, cell.model, cell.population, rescue, cell.n_compared)
+    compare = rescue or cell.n_inside >= settings.chart.compared_again * cell.n_compared
+    charts = tuple(Chart.of(u, kind) for kind in (kinds if compare else (cell.model.chart.flat,)))
+    return Plan(gate, charts, cell.model, cell.population, rescue, cell.n_compared, compare)
 
 
 def _unhealthy(found: Estimate, settings: Cells) -> bool:

@@ -189,14 +189,15 @@ class Reducer:
             value, noise = float(own.log_likelihood[0]), float(own.noise[0])
             return Point(row, value, noise, float("nan"), 0.0, draws, 0.0, (0.0, 0.0))
         found = solve(form, own)
-        if not (found.error < self.settings.known and np.isfinite(found.log_a)):
+        own_error = 0.0 if form.constant is not None else found.constant_error
+        if not (max(found.error, own_error) < self.settings.known and np.isfinite(found.log_a)):
             return None
         marginal = integrated(form, found.log_a, self.u[row, form.ratio_places], self.prior)
         if not np.isfinite(marginal.log_likelihood):
             return self._zero(row)
         draws[:, np.flatnonzero(form.gone == form.scales[0].axis.dim)[0]] = rng.permutation(marginal.draws[:, 0])
         term, levers = self._sensitivity(found, marginal, float(form.s(own.x)[-1, 0]))
-        noise = float(np.linalg.norm([term * found.error, *np.multiply(levers, form.errors)]))
+        noise = float(np.linalg.norm([term * found.error, own_error, *np.multiply(levers, form.errors)]))
         if np.isnan(own.noise).any():
             noise = float("nan")
         elif not own.noise.any() and noise < 1e-3:

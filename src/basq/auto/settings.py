@@ -47,7 +47,7 @@ class Recognition:
     resolution: float = 0.005  # and most that noise may leave of it: others leave more than 0.006.
     whole: float = 0.1  # Largest error of a number of data that is known to be whole,
     vague: float = 0.03  # and largest relative error of one that is not.
-    known: float = 0.1  # Largest relative error of an A that is used.
+    known: float = 0.1  # Largest relative error of an A that is used, and largest error of a c that a point has for itself.
     contradiction: float = 6.0  # Errors by which a call may miss its prediction.
     tests: tuple[int, int] = (2, 64)  # Calls that test the form: at first, and one for so many further points.
     wide: float = 0.7  # Standard deviation of κs under its prior from which two calls a point are worth while.
@@ -83,6 +83,11 @@ class Values:
     depth_per_dim: float = 4.0  # The same per parameter: a posterior's bulk spans a few times d.
     noise_floor: float = 1e-3  # Least noise sd of a value, in scaled nats.
     noise_slope: float = 0.1  # Noise sd per nat below what is in play. [ablation "no noise shaping"]
+    # Gaps from which values are compressed compete: the largest, in that of all values in play,
+    first_bend: float = 1.0
+    bend_ratio: float = 8.0  # each so many times larger than the next,
+    least_bend: float = 0.1  # down to this, in windows.
+    unbent: float = 3.0  # Nats by which compressed values have to be predicted better than plain ones.
     deepest: float = 1e6  # Scaled nats below the best at which values end: lower ones tell nothing more.
     # First guesses of a noise that is not known, in nats; after every batch it may halve or double.
     unknown_noise: tuple[float, ...] = (0.1, 0.3, 1.0, 3.0)
