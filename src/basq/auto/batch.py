@@ -1,10 +1,14 @@
 """The part of a batch that integrates: recombination of a cell's posterior, and the tails that it may have missed."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from basq.auto.cells import Cell
-from basq.auto.chart import Chart, bent, straightened
-from basq.auto.settings import Batches
+from basq.auto.chart import Chart, StraightMeasure, bent, straightened
+from basq.auto.log_model import LogModel
+from basq.auto.settings import Batches, Samples
+from basq.auto.smc import temper
 from basq.numerics.linalg import square_distances
 from basq.selection.nystrom import nystrom_features
 from basq.selection.recombination import recombine
@@ -25,6 +29,8 @@ def cell_batch(cell: Cell, n: int, n_cells: int, rng: np.random.Generator, setti
     cell, n = cell.expecting(top), n - len(top)
     if cell.model.feasible is not None and n >= settings.edge:
         return np.concatenate([top, edge_batch(cell, n, rng, settings)])
+    way = climb(cell, share_of(n, settings.climb, rng), rng, settings) if cell.climbing else np.empty((0, d))
+    cell, n, top = cell.expecting(way), n - len(way), np.concatenate([top, way])
     n_tail = share_of(n, settings.tail, rng)
     points = integrate_batch(cell, *selection_measure(cell, rng, settings), n - n_tail, rng, settings)
     return np.concatenate([top, points, tail_batch(cell.expecting(points), n_tail, settings.optimism)])
@@ -53,6 +59,33 @@ def summit(cell: Cell, rng: np.random.Generator, settings: Batches) -> FloatArra
     own = Chart.of(whiten(u))
     distance2 = square_distances(own.whiten(whiten(best[:1])), own.whiten(model.gp.x)).min()
     return best[:1] if distance2 > settings.seen**2 else best[:0]
+
+
+def climb(cell: Cell, n: int, rng: np.random.Generator, settings: Batches) -> FloatArray:
+    """n points on the way up from the best one, (n, d): where the posterior may be highest within several distances.
+
+    Far below the posterior the samples lie around what is known; a surrogate that is no good farther on is good enough
+    to say where it goes up. How far it can be believed is not known: so the distances differ.
+    """
+    model, flat = cell.model, cell.model.chart.flat
+    root, d, out = model.chart.root, model.n_dim, np.empty((0, model.n_dim))
+    start = straightened(cell.best[None], flat)[0]
+    for k in range(n):
+        radius = settings.climb_radii[k % len(settings.climb_radii)]
+        optimism = settings.climb_optimism[k % len(settings.climb_optimism)]
+        sd, centre = np.full((settings.summit_cloud, 1), radius / np.sqrt(d)), np.zeros(d)
+        for _ in range(settings.summit_steps):
+            z = centre + sd * rng.standard_normal((settings.summit_cloud, d))
+            z[0] = centre
+            z *= np.minimum(1.0, radius / np.maximum(np.linalg.norm(z, axis=1, keepdims=True), 1e-300))
+            u = bent(start + z @ root.T, flat)
+            p = model.gp.predict(model.chart.whiten(u))
+            level = model.scale.nats(p.mean + optimism * np.sqrt(p.var)) + cell.measure.log_pdf(u)
+            order = np.argsort(-level, kind="stable")[: settings.summit_best]
+            centre, sd = z[order[0]], z[order].std(axis=0)
+        out = np.concatenate([out, u[order[:1]]])
+        model = model.expecting(out[-1:])
+    return out
 
 
 def edge_batch(cell: Cell, n: int, rng: np.random.Generator, settings: Batches) -> FloatArray:
@@ -87,17 +120,43 @@ def integrate_batch(
     return points[np.concatenate([index, extra])[:n]]
 
 
-def tail_batch(cell: Cell, n: int, optimism: float) -> FloatArray:
+@dataclass(frozen=True)
+class Optimist:
+    """A log-likelihood that is so many standard deviations above the surrogate's mean, and no higher than believed."""
+
+    model: LogModel
+    sds: float
+
+    def mean(self, u: FloatArray) -> FloatArray:
+        p = self.model.gp.predict(self.model.chart.whiten(u))
+        level = p.mean + self.sds * np.sqrt(p.var)
+        return self.model.scale.nats(np.minimum(level, self.model.ceiling)) + np.log(self.model.feasibility(u) + 1e-300)
+
+    def correction(self, u: FloatArray) -> tuple[FloatArray, FloatArray]:
+        return np.zeros(len(u)), np.zeros(len(u))
+
+
+def unsure_batch(cell: Cell, n: int, rng: np.random.Generator, optimism: float, settings: Samples) -> FloatArray:
+    """n points that the surrogate is least sure of, of all that may belong to the posterior were it so far off: (n, d).
+
+    The samples' own tails end where the surrogate falls steeply; this looks behind.
+    """
+    flat = cell.model.chart.flat
+    within = cell.measure if flat is None else StraightMeasure(cell.measure, flat)
+    found = temper(Optimist(cell.model.straight, optimism), within, settings.particles, rng, settings)
+    return tail_batch(cell, n, optimism, bent(found.u, flat)) if n else cell.population.u[:0]
+
+
+def tail_batch(cell: Cell, n: int, optimism: float, u: FloatArray | None = None) -> FloatArray:
     """n points that the surrogate is least sure of among those that may belong to the posterior: (n, d).
 
-    They are taken from the warmer stages of the sampling and the heavy draws of the integral, each as if those before
-    it had been evaluated.
+    They are taken from points u (m, d), by default the warmer stages of the sampling and the heavy draws of the
+    integral, each as if those before it had been evaluated.
     """
     model, beta = cell.model, cell.population.beta
-    u = np.concatenate([cell.population.warmer, cell.estimate.heavy])
+    u = np.concatenate([cell.population.warmer, cell.estimate.heavy]) if u is None else u
     p = model.gp.predict(model.chart.whiten(u))
-    mean, sd = model.in_nats(p)
-    optimistic = beta * (mean + optimism * sd) + cell.measure.log_pdf(u)
+    optimistic = beta * model.optimistic(p, optimism) + cell.measure.log_pdf(u)
     worth = np.exp(np.minimum(optimistic - typical_level(cell), 0.0))
     taken = under_way(cell, u)
     cov = model.gp.cov(p, p)

@@ -83,7 +83,11 @@ class Cell:
     n_inside : int
         Observations inside.
     n_compared : int
-        As many there were when ways to whiten the surrogate were last compared.
+        As many there were when surrogates were last compared.
+    best : (d,) array
+        Where the log-posterior is highest of those seen,
+    climbing : bool
+        and whether it rose by more than the headroom with the last batch.
     """
 
     gate: Chart
@@ -95,6 +99,8 @@ class Cell:
     outline: Outline | None
     n_inside: int
     n_compared: int
+    best: FloatArray
+    climbing: bool
 
     @property
     def resolved(self) -> bool:
@@ -142,7 +148,12 @@ class Cell:
             resolved = population.beta >= 1.0
             parts = tuple(halves(population.u, settings.cells)) if resolved else ()
             outline = _outline(model, measure, population.u, settings.chart) if resolved else None
-        return cls(plan.gate, measure, model, population, found, parts, outline, len(own), n_compared)
+        level = own.log_values + measure.log_pdf(own.u)
+        earlier = level[own.batch < own.batch.max()]
+        rise = level.max() - earlier.max(initial=-np.inf)
+        climbing = bool(rise > settings.values.room(own.u.shape[1]))
+        best = own.u[int(np.argmax(level))]
+        return cls(plan.gate, measure, model, population, found, parts, outline, len(own), n_compared, best, climbing)
 
 
 def _model(

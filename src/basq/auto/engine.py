@@ -7,11 +7,12 @@ from functools import cached_property, partial
 import numpy as np
 
 from basq.auto.audit import audit
-from basq.auto.batch import cell_batch, share_of
+from basq.auto.batch import cell_batch, share_of, unsure_batch
 from basq.auto.cells import Cell, Kinds, Plan, Total, allocate
 from basq.auto.density import CellBand, CellDensity
 from basq.auto.error import fixed_terms, standard_deviation, unseen
 from basq.auto.exploration import Explorer, spread_points
+from basq.auto.images import images
 from basq.auto.modes import Leads, explore, proves_valley, still_climbing
 from basq.auto.partition import first_plan, plan_cells
 from basq.auto.recognised import Knowledge, RecognisedFit
@@ -225,7 +226,8 @@ class Auto:
         total, seed = Total.of(cells), int(rng.integers(2**31))
         with clock("search"):
             explorer = Explorer.fit(seen.u, seen.log_posterior, last.explorer if last else None, settings)
-            leads = Leads.of(cells, explorer, seen, news.tested, np.random.default_rng(seed), settings)
+            every = images(prior, settings.exploration.most_images(prior.n_dim))
+            leads = Leads.of(cells, explorer, seen, news.tested, every, np.random.default_rng(seed), settings)
         facts = _facts(cells, total, news, leads, last, n_explored=int(observations.explores.sum()), settings=settings)
         return AutoFit(
             cells, total, explorer, leads, facts, news.tested, prior.measure, len(seen), seed, settings, clock.seconds
@@ -267,10 +269,18 @@ class Auto:
         cells = [cell.expecting(taken) for cell in fitted.cells]
         parts = [cell_batch(c, n, len(cells), rng, settings.batch) for c, n in zip(cells, counts, strict=True)]
         points = np.concatenate(parts)
+        unsure = share_of(n_explore, own.unsure if only else 0.0, rng)
+        shares = allocate(fitted.cells, fitted.total.shares, unsure, settings.cells)
+        far = [
+            unsure_batch(c.expecting(points), n, rng, own.optimism, settings.samples)
+            for c, n in zip(cells, shares, strict=True) if n
+        ]  # fmt: skip
+        points = np.concatenate([points, *far])
         found = explore(
-            fitted.explorer, np.concatenate([points, taken]), n_explore, rng, fitted.leads, settings
+            fitted.explorer, np.concatenate([points, taken]), n_explore - unsure, rng, fitted.leads, settings
         )  # fmt: skip
-        return Batch(np.concatenate([points, found]), explores=np.repeat([False, True], [len(points), len(found)]))
+        n = batch_size - n_explore
+        return Batch(np.concatenate([points, found]), explores=np.arange(len(points) + len(found)) >= n)
 
 
 @dataclass(frozen=True)
@@ -359,4 +369,5 @@ def _facts(
         explored=news.explored,
         climbing=news.climbing,
         n_outlying=leads.scout.n_outlying,
+        n_images=len(leads.images),
     )

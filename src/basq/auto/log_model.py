@@ -103,6 +103,8 @@ class Reach:
 
     def bends(self, settings: Values) -> tuple[float, ...]:
         """Gaps to compress from that compete."""
+        if self.filled and not settings.bent_at_last:
+            return (np.inf,)
         least, out, bend = settings.least_bend * self.window, [np.inf], settings.first_bend * self.reach
         while bend >= least:
             out.append(bend)
@@ -261,6 +263,10 @@ class LogModel:
     def in_nats(self, p: Prediction) -> tuple[FloatArray, FloatArray]:
         """Mean and standard deviation of log ℓ in nats, from those of the process."""
         return self.scale.nats(p.mean) + self.scale.top, np.sqrt(p.var) * self.scale.slope(p.mean)
+
+    def optimistic(self, p: Prediction, sds: float) -> FloatArray:
+        """Log ℓ in nats, were the process so many standard deviations above its mean."""
+        return self.scale.nats(p.mean + sds * np.sqrt(p.var)) + self.scale.top
 
     def predict_mean(self, u: FloatArray) -> FloatArray:
         """Mean of log ℓ in nats at points u (m, d), without the variance that costs n times as much."""

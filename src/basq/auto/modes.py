@@ -7,6 +7,8 @@ import numpy as np
 
 from basq.auto.cells import Cell
 from basq.auto.exploration import Bulk, Explorer, outside, searches, spread_points
+from basq.auto.gates import labels
+from basq.auto.images import Image, unseen_images
 from basq.auto.scouts import Scout, nearest_samples, unexplained
 from basq.auto.seen import Seen
 from basq.auto.settings import Settings
@@ -58,11 +60,14 @@ class Leads:
         What the next batch looks at first, and is then judged by.
     scout : Scout
         Where the observations that no cell explains are heading.
+    images : (m, d) array
+        Of the best point, where another mode is to be expected and nothing was seen yet.
     """
 
     bulks: tuple[Bulk, ...]
     suspect: Suspect | None
     scout: Scout
+    images: FloatArray
 
     @classmethod
     def of(
@@ -71,6 +76,7 @@ class Leads:
         explorer: Explorer,
         seen: Seen,
         tested: frozenset[int],
+        every: Sequence[Image],
         rng: np.random.Generator,
         settings: Settings,
     ) -> "Leads":
@@ -78,7 +84,10 @@ class Leads:
         bulks = tuple(Bulk.of(c.model.chart, c.population.u, settings.exploration) for c in cells)
         suspect = find_suspect(cells, explorer, tested, bulks)
         scout = Scout.send(cells, explorer, seen, rng, settings, known=bulks, tested=tested)
-        return cls(bulks, suspect, scout)
+        best = seen.u[int(np.argmax(seen.log_posterior))]
+        k = int(labels([c.gate for c in cells], best[None])[0])
+        found = unseen_images(every if cells[k].resolved else (), best, seen.u, bulks[k], bulks)
+        return cls(bulks, suspect, scout, found)
 
 
 def proves_valley(probe: FloatArray, level: float, u: FloatArray, levels: FloatArray, depth: float) -> bool | None:
@@ -129,6 +138,7 @@ def _proposals(
     if leads.suspect is not None and n > 1:
         yield leads.suspect.midpoint[None]
     yield scout.probes[: n // 3]
+    yield leads.images[: (n + 1) // 2]
     yield scout.u[rng.choice(len(scout.u), min(len(scout.u), (n + 1) // 2), replace=False)]
     yield searches(explorer, seen, known, rng)
     strange = scout.unexplained

@@ -87,6 +87,7 @@ class Values:
     first_bend: float = 1.0
     bend_ratio: float = 8.0  # each so many times larger than the next,
     least_bend: float = 0.1  # down to this, in windows.
+    bent_at_last: bool = True  # Whether they do once enough values lie within the window.
     unbent: float = 3.0  # Nats by which compressed values have to be predicted better than plain ones.
     deepest: float = 1e6  # Scaled nats below the best at which values end: lower ones tell nothing more.
     # First guesses of a noise that is not known, in nats; after every batch it may halve or double.
@@ -274,6 +275,9 @@ class Batches:
     summit_steps: int = 6  # In which the summit is found,
     summit_best: int = 20  # each with so many of the best
     summit_cloud: int = 100  # of so many points.
+    climb: float = 0.5  # Share of the points on the way up from the best one, while it rises by more than the headroom,
+    climb_radii: tuple[float, ...] = (0.5, 1.0, 2.0, 4.0)  # no farther than this, in the chart's standard deviations,
+    climb_optimism: tuple[float, ...] = (0.0, 1.0, 2.0)  # judged at so many standard deviations above the mean.
     edge: int = 3  # One of so many points goes to the edge of zero likelihood, where there is one.
     cloud: float = 2.0  # Width of the cloud about a new cell, in that of its gate,
     cloud_points: int = 3  # until it has so many points more than parameters.
@@ -289,6 +293,11 @@ class Exploration:
     quota: float = 16.0  # Points without a surprise that make "no other mode" believable, [ablation "no exploration"]
     quota_per_dim: float = 2.0  # and per parameter. [ablation "no exploration"]
     patience: float = 2.0  # Quotas after which signs of a second mode are no reason to go on. [tried]
+    images: float = 8.0  # Images of the best point that are looked at,
+    images_per_dim: float = 2.0  # and per parameter.
+    # Share of the exploration, when nothing else is left to do, that goes where the surrogate is unsure,
+    unsure: float = 0.4
+    optimism: float = 3.0  # judged at so many standard deviations above its mean.
     searches: float = 0.75  # Largest share of the points that are searches; the others lie far from everything. [tried]
     valley: float = 3.0  # Nats that a midpoint must lie below a suspect to prove a valley on the way. [tried]
     matters: float = 4.0  # Nats below the best from which an observation may be a suspect,
@@ -320,6 +329,10 @@ class Exploration:
     def enough(self, n_dim: int) -> float:
         """Exploration points without a surprise that make "no other mode" believable."""
         return self.quota + self.quota_per_dim * n_dim
+
+    def most_images(self, n_dim: int) -> int:
+        """Images of the best point that are looked at."""
+        return int(self.images + self.images_per_dim * n_dim)
 
 
 @dataclass(frozen=True)

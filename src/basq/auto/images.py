@@ -1,0 +1,116 @@
+"""Images of the posterior: places where another mode is to be expected before anything was seen there.
+
+Most twin modes that people meet come from how a model is written: labels that can be exchanged, signs that cancel,
+rates that swap their roles, a phase whose ends meet. In standard space they are all reflections of single parameters,
+exchanges of parameters with the same prior, or both. A single call at the image of the best point tells.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from basq.auto.exploration import Bulk, outside
+from basq.prior import Prior
+from basq.types import FloatArray, IntArray
+
+GRID = np.linspace(-2.0, 2.0, 9)
+"""Where marginal priors are compared, in standard space."""
+
+
+@dataclass(frozen=True)
+class Image:
+    """The map u -> sign u[place] of standard space onto itself, which leaves the prior as it is.
+
+    Attributes
+    ----------
+    place : (d,) int array
+    sign : (d,) array
+    """
+
+    place: IntArray
+    sign: FloatArray
+
+    def of(self, u: FloatArray) -> FloatArray:
+        """Images of points (n, d)."""
+        return self.sign * u[:, self.place]
+
+    def origin(self, u: FloatArray) -> FloatArray:
+        """Points (n, d) of which these are the images."""
+        out = np.empty_like(u)
+        out[:, self.place] = self.sign * u
+        return out
+
+
+def images(prior: Prior, most: int) -> tuple[Image, ...]:
+    """The likeliest images, at most so many."""
+    if not prior.is_separable:
+        return ()
+    found = {(tuple(i.place), tuple(i.sign)): i for i in _all(prior)}
+    return tuple(found.values())[:most]
+
+
+def _all(prior: Prior) -> Iterator[Image]:
+    """Images, the likeliest first: labels of all parameters of a component, signs, single exchanges, and mixtures."""
+    d, alike = prior.n_dim, _alike(prior)
+    joint = [e for size in sorted({len(a) for a in alike}) for e in _exchanged([a for a in alike if len(a) == size])]
+    single = [((i, j),) for a in alike for i, j in combinations(a, 2)]
+    for exchanges in joint:
+        yield _image(d, exchanges)
+    for exchanges in joint:
+        yield from _reflected(d, exchanges)
+    yield from _reflected(d, ())
+    for exchanges in single:
+        yield _image(d, exchanges)
+    for exchanges in single:
+        yield from _reflected(d, exchanges)
+
+
+def _alike(prior: Prior) -> list[list[int]]:
+    """Places of parameters with the same prior, where there are several."""
+    x = prior.from_standard(np.repeat(GRID[:, None], prior.n_dim, axis=1))
+    groups: dict[bytes, list[int]] = {}
+    for i, column in enumerate(x.T):
+        groups.setdefault(np.array([f"{v:.9e}" for v in column]).tobytes(), []).append(i)
+    return [g for g in groups.values() if len(g) > 1]
+
+
+def _exchanged(groups: Sequence[Sequence[int]]) -> list[tuple[tuple[int, int], ...]]:
+    """Exchanges of two components, in all groups of parameters of the same size at once; nothing for one group."""
+    if len(groups) < 2:
+        return []
+    return [tuple((g[i], g[j]) for g in groups) for i, j in combinations(range(len(groups[0])), 2)]
+
+
+def _reflected(d: int, exchanges: Sequence[tuple[int, int]]) -> Iterator[Image]:
+    """With the sign of one parameter changed that is not exchanged."""
+    for k in np.setdiff1d(np.arange(d), np.array(exchanges, dtype=np.intp).ravel()):
+        yield _image(d, exchanges, int(k))
+
+
+def _image(d: int, exchanges: Sequence[tuple[int, int]], reflected: int | None = None) -> Image:
+    place, sign = np.arange(d), np.ones(d)
+    for i, j in exchanges:
+        place[[i, j]] = j, i
+    if reflected is not None:
+        sign[reflected] = -1.0
+    return Image(place, sign)
+
+
+def unseen_images(
+    every: Sequence[Image], best: FloatArray, seen: FloatArray, own: Bulk, bulks: Sequence[Bulk]
+) -> FloatArray:
+    """Images (m, d) of the best point (d,) outside the known posterior, unless an image was seen (n, d) already.
+
+    Parameters
+    ----------
+    own : Bulk
+        The part of the posterior that the best point belongs to: any of its images tells.
+    """
+    out = [
+        image.of(best[None])[0]
+        for image in every
+        if outside(bulks, image.of(best[None]))[0] and not own.contains(image.origin(seen)).any()
+    ]
+    return np.array(out).reshape(-1, len(best))
