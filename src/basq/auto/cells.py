@@ -142,10 +142,15 @@ class Cell:
             own = own.where(labels(gates, own.u) == k)
             measure = CellMeasure(measure, gates, k, own.u, settings.cells.draws)
         with clock("fit"):
-            model, n_compared = _model(plan, own, measure.log_pdf(own.u), kinds, settings)
+            models, n_compared = _models(plan, own, measure.log_pdf(own.u), kinds, settings)
         with clock("integrate"):
-            population, found = _integrated(model, measure, rng, settings)
-            resolved = population.beta >= 1.0
+            # what could be sampled before should not be lost by a surrogate that only predicts a little better
+            before = plan.population is not None and plan.population.beta >= 1.0
+            for model in models[: settings.cells.tries if before else 1]:
+                population, found = _integrated(model, measure, rng, settings)
+                resolved = population.beta >= 1.0
+                if resolved:
+                    break
             parts = tuple(halves(population.u, settings.cells)) if resolved else ()
             outline = _outline(model, measure, population.u, settings.chart) if resolved else None
         level = own.log_values + measure.log_pdf(own.u)
@@ -156,10 +161,10 @@ class Cell:
         return cls(plan.gate, measure, model, population, found, parts, outline, len(own), n_compared, best, climbing)
 
 
-def _model(
+def _models(
     plan: Plan, own: Observations, log_measure: FloatArray, kinds: Kinds, settings: Settings
-) -> tuple[LogModel, int]:
-    """The surrogate of a cell, in the chart that predicts best; and its observations when charts were last compared."""
+) -> tuple[list[LogModel], int]:
+    """Surrogates of a cell, the one that predicts best first; and its observations when they were last compared."""
     charts: Sequence[Chart] = plan.charts
     if not settings.chart.follows:
         charts = [Chart.standard(own.u.shape[1])]
@@ -171,9 +176,10 @@ def _model(
         LogModel.fit(own, log_measure, chart, plan.warm, settings, bend=bend, rescue=plan.rescue)
         for chart in charts for bend in bends
     ]  # fmt: skip
-    if len(models) == 1:
-        return models[0], plan.n_compared
-    return max(models, key=lambda m: m.held_out + _custom(m, settings)), len(own)
+    if plan.warm is not None:
+        models.append(plan.warm.again(own, log_measure, settings))
+    compared = len(own) if len(charts) * len(bends) > 1 else plan.n_compared
+    return sorted(models, key=lambda m: -m.held_out - _custom(m, settings)), compared
 
 
 def _bends(plan: Plan, own: Observations, log_measure: FloatArray, settings: Values) -> tuple[float, ...]:

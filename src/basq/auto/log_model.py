@@ -113,6 +113,65 @@ class Reach:
 
 
 @dataclass(frozen=True)
+class Data:
+    """What a process learns from.
+
+    Attributes
+    ----------
+    z : (n, d) array
+        Whitened points with a finite value.
+    y : (n,) array
+        Scaled values.
+    finite : (m,) bool array
+        Which of the observations they are.
+    known : (n,) array
+        Noise of the values in nats; NaN where it is not known.
+    shaped : (n,) array
+        Noise for the depth of the values.
+    in_play : (n,) bool array
+    scale : Scale
+    reach : Reach
+    """
+
+    z: FloatArray
+    y: FloatArray
+    finite: BoolArray
+    known: FloatArray
+    shaped: FloatArray
+    in_play: BoolArray
+    scale: Scale
+    reach: Reach
+
+    @classmethod
+    def of(
+        cls, observations: Observations, log_measure: FloatArray, chart: Chart, bend: float, settings: Values
+    ) -> "Data":
+        """Scale and whiten observations."""
+        finite, n_dim = np.isfinite(observations.log_values), observations.u.shape[1]
+        values = observations.log_values[finite]
+        log_posterior = values + log_measure[finite]
+        gap, window = log_posterior.max() - log_posterior, settings.window(n_dim)
+        reach = Reach.of(values, gap, n_dim, window)
+        scale = reach.scale(bend)
+        below = -scale.scaled(scale.top - gap) - window
+        return cls(
+            chart.whiten(observations.u[finite]),
+            np.maximum(scale.scaled(values), -settings.deepest),
+            finite,
+            observations.noise[finite],
+            settings.noise_floor + settings.noise_slope * np.maximum(below, 0.0),
+            gap <= reach.reach,
+            scale,
+            reach,
+        )
+
+    def noise(self, sd: float) -> FloatArray:
+        """Variances (n,), as if every unknown noise had this standard deviation, in nats."""
+        out: FloatArray = self.shaped**2 + (np.where(np.isnan(self.known), sd, self.known) / self.scale.slope(self.y)) ** 2
+        return out
+
+
+@dataclass(frozen=True)
 class Integrand:
     """What is integrated, at m points: logarithms minus ``Scale.top``.
 
@@ -199,43 +258,45 @@ class LogModel:
         rescue : bool
             Also start from hyperparameters scaled to the data, which frees a collapsed fit.
         """
-        values, z = observations.log_values, chart.whiten(observations.u)
-        own, finite, d = settings.values, np.isfinite(values), z.shape[1]
-        log_posterior = (values + log_measure)[finite]
-        gap = log_posterior.max() - log_posterior
-        reach = Reach.of(values[finite], gap, d, own.window(d))
-        scale = reach.scale(bend)
-        y = np.maximum(scale.scaled(values[finite]), -own.deepest)
-        below = -scale.scaled(scale.top - gap) - own.window(d)
-        shaped, in_play = own.noise_floor + own.noise_slope * np.maximum(below, 0.0), gap <= reach.reach
-        known = observations.noise[finite]
-        kernel = settings.kernel
-        start, prior = kernel.trend.start(chart.axes), kernel.trend.hyperprior(d)
+        data = Data.of(observations, log_measure, chart, bend, settings.values)
+        z, y, finite, known = data.z, data.y, data.finite, data.known
+        own, kernel = settings.values, settings.kernel
+        start, prior = kernel.trend.start(chart.axes), kernel.trend.hyperprior(z.shape[1])
         afresh = previous is None or rescue or np.isinf(bend) != np.isinf(previous.scale.bend)
 
         def learn(sd: float) -> GP:
             """Fit as if every unknown noise had this standard deviation, in nats."""
-            noise = shaped**2 + (np.where(np.isnan(known), sd, known) / scale.slope(y)) ** 2
-            search = partial(fit, z[finite], y, start, noise=1e-8, known_noise=noise, hyperprior=prior)
+            search = partial(fit, z, y, start, noise=1e-8, known_noise=data.noise(sd), hyperprior=prior)
             last = previous.gp.optimum if previous else None
             if not afresh:
                 found = search(recalled=last, max_steps=kernel.next_steps)
                 if found.misfit < kernel.astray:
                     return found
                 last = found.optimum
-            scaled = _scaled_start(start, z[finite], y, kernel)
+            scaled = _scaled_start(start, z, y, kernel)
             return search(recalled=last, other_starts=[scaled], max_steps=kernel.first_steps)
 
         zeros = None
         if not finite.all():
-            zeros = Feasibility.learn(z, finite, previous.feasible if previous else None, kernel.classifier)
+            zeros = Feasibility.learn(chart.whiten(observations.u), finite, previous.feasible if previous else None, kernel.classifier)
         if not np.isnan(known).any():
-            return cls(learn(0.0), chart, scale, reach, zeros, in_play, own)
+            return cls(learn(0.0), chart, data.scale, data.reach, zeros, data.in_play, own)
         before = previous.noise if previous else None
         near = (max(0.5 * before, own.least_unknown), before, 2.0 * before) if before else ()
         tried = {sd: learn(sd) for sd in (*near, *(own.unknown_noise if rescue or not near else ()))}
         noise = max(tried, key=lambda sd: tried[sd].log_marginal_likelihood - prior.penalty(tried[sd].kernel.theta)[0])
-        return cls(tried[noise], chart, scale, reach, zeros, in_play, own, noise)
+        return cls(tried[noise], chart, data.scale, data.reach, zeros, data.in_play, own, noise)
+
+    def again(self, observations: Observations, log_measure: FloatArray, settings: Settings) -> "LogModel":
+        """The same surrogate for more observations: its coordinates, hyperparameters and gap to compress from."""
+        data = Data.of(observations, log_measure, self.chart, self.scale.bend, settings.values)
+        kernel, feasible = self.gp.kernel, self.feasible
+        noise = data.noise(self.noise or 0.0) + 1e-8 * kernel.variance
+        gp = replace(GP.condition(data.z, data.y, kernel, noise=noise), optimum=self.gp.optimum)
+        if not data.finite.all():
+            z = self.chart.whiten(observations.u)
+            feasible = Feasibility.learn(z, data.finite, self.feasible, settings.kernel.classifier)
+        return replace(self, gp=gp, scale=data.scale, reach=data.reach, feasible=feasible, in_play=data.in_play)
 
     @property
     def n_dim(self) -> int:

@@ -191,6 +191,7 @@ class Cells:
 
     most: int = 8  # Cells. [ablation "no cells"]
     draws: int = 100  # Of the prior, for each one that is asked for inside a cell.
+    tries: int = 3  # Surrogates of a cell that are tried until one can be sampled, where the last one could be.
     empty_border: float = 3.0  # Margin of log-densities that nearly all samples keep where a population is separated.
     thin_border: float = 1.0  # The same for two modes that one surrogate describes, but that are counted as two.
     nearly_all: float = 0.01  # Share of the samples that need not keep it.
