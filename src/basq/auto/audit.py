@@ -85,3 +85,16 @@ def calibration(audits: Sequence[Audit], settings: Audits) -> float:
             w = settings.forgetting**age * a.n_inside
             total, weight = total + w * a.z2, weight + w
     return total / weight if weight else float("nan")
+
+
+def overcaution(audits: Sequence[Audit], settings: Audits) -> float:
+    """Factor, at most one, by which the surrogate's variances are too large for sure: one while little is known.
+
+    Mean square standardised residual of many batches, and two of its standard errors more.
+    """
+    some = [a for a in audits[-settings.long_memory :] if a.n_inside]
+    n = sum(a.n_inside for a in some)
+    if not settings.counts or not n:
+        return 1.0
+    mean = sum(a.n_inside * a.z2 for a in some) / n
+    return min(mean * (1.0 + 2.0 * float(np.sqrt(2.0 / n))), 1.0)

@@ -144,7 +144,10 @@ def unsure_batch(cell: Cell, n: int, rng: np.random.Generator, optimism: float, 
     flat = cell.model.chart.flat
     within = cell.measure if flat is None else StraightMeasure(cell.measure, flat)
     found = temper(Optimist(cell.model.straight, optimism), within, settings.particles, rng, settings)
-    return tail_batch(cell, n, optimism, bent(found.u, flat)) if n else cell.population.u[:0]
+    u = bent(found.u, flat)
+    sd = np.sqrt(cell.model.gp.predict(cell.model.chart.whiten(u)).var)
+    weights = np.minimum(sd, 3.0) * ~under_way(cell, u) + 1e-12
+    return u[rng.choice(len(u), n, replace=False, p=weights / weights.sum())]
 
 
 def tail_batch(cell: Cell, n: int, optimism: float, u: FloatArray | None = None) -> FloatArray:

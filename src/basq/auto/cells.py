@@ -221,10 +221,14 @@ def _outline(model: LogModel, measure: Measure, u: FloatArray, settings: Charts)
 
 @dataclass(frozen=True)
 class Total:
-    """The evidence of all cells together; attributes as in ``Estimate``, and each cell's share (k,)."""
+    """The evidence of all cells together; attributes as in ``Estimate``, and each cell's share (k,).
+
+    ``taken_off`` is what audits have taken off the C/2 correction.
+    """
 
     log_mean: float
     jensen: float
+    taken_off: float
     surrogate_var: float
     monte_carlo: float
     effective: float
@@ -233,14 +237,18 @@ class Total:
     shares: FloatArray
 
     @classmethod
-    def of(cls, cells: Sequence[Cell]) -> "Total":
+    def of(cls, cells: Sequence[Cell], overcaution: float = 1.0) -> "Total":
+        """Add up the cells; ``overcaution`` is the factor by which their variances are too large."""
         parts = [c.estimate for c in cells]
         log_means = np.array([e.log_mean for e in parts])
         total = float(logsumexp(log_means))
         w = np.exp(log_means - total)
+        jensen = float(w @ [e.jensen for e in parts])
+        taken_off = (1.0 - overcaution) * jensen
         return cls(
-            total,
-            float(w @ [e.jensen for e in parts]),
+            total - taken_off,
+            jensen - taken_off,
+            taken_off,
             float(w**2 @ [e.surrogate_var for e in parts]),
             float(np.sqrt(w**2 @ [e.monte_carlo**2 for e in parts])),
             float(1.0 / (w**2 @ [1.0 / e.effective for e in parts])),

@@ -1,18 +1,18 @@
 """The default engine: a log-surrogate that follows the posterior, batches by recombination, audited errors."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
 import numpy as np
 
-from basq.auto.audit import audit
+from basq.auto.audit import audit, overcaution
 from basq.auto.batch import cell_batch, share_of, unsure_batch
 from basq.auto.cells import Cell, Kinds, Plan, Total, allocate
 from basq.auto.density import CellBand, CellDensity
 from basq.auto.error import fixed_terms, standard_deviation, unseen
 from basq.auto.exploration import Explorer, spread_points
-from basq.auto.images import images
+from basq.auto.images import Image, images, n_apart
 from basq.auto.modes import Leads, explore, proves_valley, still_climbing
 from basq.auto.partition import first_plan, plan_cells
 from basq.auto.recognised import Knowledge, RecognisedFit
@@ -160,12 +160,12 @@ class Auto:
     Auto()
     >>> basq.Auto(basq.auto.Settings().changed({"cells.most": 1}))
     Auto(Settings().changed({'cells.most': 1}))
-    >>> basq.Auto(recognise=True)
-    Auto(recognise=True)
+    >>> basq.Auto(recognise=False)
+    Auto(recognise=False)
     """
 
     settings: Settings = field(default_factory=Settings)
-    recognise: bool = False
+    recognise: bool = True
 
     def __post_init__(self) -> None:
         if not isinstance(self.settings, Settings):
@@ -174,7 +174,7 @@ class Auto:
     def __repr__(self) -> str:
         other = self.settings.differences()
         options = [f"Settings().changed({other!r})"] if other else []
-        return f"Auto({', '.join(options + (['recognise=True'] if self.recognise else []))})"
+        return f"Auto({', '.join(options + ([] if self.recognise else ['recognise=False']))})"
 
     def __str__(self) -> str:
         return f"{self!r}\n{self.settings}"
@@ -223,12 +223,12 @@ class Auto:
             plans = _plans(last, news, seen, kinds, settings)
         learn = partial(Cell.learn, plans, seen=seen, rng=rng, settings=settings, kinds=kinds, clock=clock)
         cells = tuple(learn(k) for k in range(len(plans)))
-        total, seed = Total.of(cells), int(rng.integers(2**31))
+        total, seed = Total.of(cells, overcaution(news.audits, settings.audit)), int(rng.integers(2**31))
         with clock("search"):
             explorer = Explorer.fit(seen.u, seen.log_posterior, last.explorer if last else None, settings)
             every = images(prior, settings.exploration.most_images(prior.n_dim))
             leads = Leads.of(cells, explorer, seen, news.tested, every, np.random.default_rng(seed), settings)
-        facts = _facts(cells, total, news, leads, last, n_explored=int(observations.explores.sum()), settings=settings)
+        facts = _facts(cells, total, news, leads, last, every, n_explored=int(observations.explores.sum()), settings=settings)
         return AutoFit(
             cells, total, explorer, leads, facts, news.tested, prior.measure, len(seen), seed, settings, clock.seconds
         )  # fmt: skip
@@ -317,7 +317,8 @@ class News:
         new, log_posterior = seen.observations.since(last.n_seen), seen.log_posterior
         levels = log_posterior[last.n_seen :]
         found = audit(last.cells, last.total.shares, last.measure, last.n_seen, new, settings.audit)
-        explored = 0 if found.surprise else last.facts.explored + int(new.explores.sum())
+        kept = settings.exploration.kept if found.surprise else 1.0
+        explored = int(kept * (last.facts.explored + new.explores.sum()))
         climbing = still_climbing(last.cells, last.explorer, new.u[new.explores], levels[new.explores], settings)
         tested, foothold, suspect, scout = last.tested, None, last.leads.suspect, last.leads.scout
         if suspect is not None:
@@ -345,6 +346,7 @@ def _facts(
     news: News,
     leads: Leads,
     last: AutoFit | None,
+    every: Sequence[Image],
     *,
     n_explored: int,
     settings: Settings,
@@ -353,7 +355,8 @@ def _facts(
     before = last.facts.now if last else None
     sd = standard_deviation(total, news.audits, before, settings)
     n_dim = cells[0].model.n_dim
-    n_modes = sum(cell.n_modes(settings.cells.thin_border) for cell in cells)
+    twins = len(cells) - n_apart(every, [c.best for c in cells], leads.bulks)
+    n_modes = sum(cell.n_modes(settings.cells.thin_border) for cell in cells) - twins
     matters = total.shares > settings.verdict.negligible
     return Facts(
         n_dim=n_dim,

@@ -51,5 +51,6 @@ def standard_deviation(
     factor = float(np.clip(measured, 1.0, own.largest)) if np.isfinite(measured) else own.untested
     drift = abs(total.log_mean - before[0]) if before else 0.0
     monte_carlo, floor = fixed_terms(total, own)
-    terms = (own.jensen * total.jensen, monte_carlo, own.drift * drift, own.wall * total.wall, total.tamed, floor)
+    jensen = own.jensen * total.jensen + own.taken_off * total.taken_off
+    terms = (jensen, monte_carlo, own.drift * drift, own.wall * total.wall, total.tamed, floor)
     return float(np.sqrt(factor * total.surrogate_var + sum(t * t for t in terms)))

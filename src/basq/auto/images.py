@@ -114,3 +114,11 @@ def unseen_images(
         if outside(bulks, image.of(best[None]))[0] and not own.contains(image.origin(seen)).any()
     ]
     return np.array(out).reshape(-1, len(best))
+
+
+def n_apart(every: Sequence[Image], best: Sequence[FloatArray], bulks: Sequence[Bulk]) -> int:
+    """How many of several modes, with their best points (d,), are no images of an earlier one: they were expected."""
+    return sum(
+        not any(bulks[j].contains(image.of(best[i][None]))[0] for i in range(j) for image in every)
+        for j in range(len(best))
+    )

@@ -227,6 +227,7 @@ class Audits:
     zero: float = 50.0  # Nats that a likelihood of zero is taken to lie below its prediction.
     negligible: float = 0.01  # Share of the evidence below which a cell has nothing to say.
     memory: int = 3  # Batches that the calibration looks back on, [tried]
+    long_memory: int = 6  # Batches that tell whether variances are too large,
     forgetting: float = 0.7  # and the weight of each against the one after it. [tried]
     agrees: float = 6.0  # Mean square standardised residual up to which the last batches agree with their prediction.
 
@@ -293,12 +294,13 @@ class Exploration:
     generous: float = 0.1  # at a standard deviation of log Z below this, whatever the user's target.
     quota: float = 16.0  # Points without a surprise that make "no other mode" believable, [ablation "no exploration"]
     quota_per_dim: float = 2.0  # and per parameter. [ablation "no exploration"]
+    kept: float = 0.5  # Share of them that still counts after a surprise: most are a ridge that goes on.
     patience: float = 2.0  # Quotas after which signs of a second mode are no reason to go on. [tried]
     images: float = 8.0  # Images of the best point that are looked at,
     images_per_dim: float = 2.0  # and per parameter.
     # Share of the exploration, when nothing else is left to do, that goes where the surrogate is unsure,
     unsure: float = 0.4
-    optimism: float = 3.0  # judged at so many standard deviations above its mean.
+    optimism: float = 2.0  # judged at so many standard deviations above its mean.
     searches: float = 0.75  # Largest share of the points that are searches; the others lie far from everything. [tried]
     valley: float = 3.0  # Nats that a midpoint must lie below a suspect to prove a valley on the way. [tried]
     matters: float = 4.0  # Nats below the best from which an observation may be a suspect,
@@ -340,7 +342,8 @@ class Exploration:
 class Errors:
     """The error of log Z."""
 
-    jensen: float = 0.4  # Share of the C/2 correction that counts as error. [tried]
+    jensen: float = 0.4  # Share of the C/2 correction that counts as error, [tried]
+    taken_off: float = 0.2  # and of that part of it that audits have taken off.
     # Standard deviation of log Z per mass that may lie where the likelihood is zero: a wall is shifted as a whole.
     wall: float = 1.5
     drift: float = 0.5  # Share of the last change. [tried]
