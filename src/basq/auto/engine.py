@@ -353,14 +353,16 @@ def _facts(
 ) -> Facts:
     """What the verdict looks at."""
     before = last.facts.now if last else None
-    sd = standard_deviation(total, news.audits, before, settings)
     n_dim = cells[0].model.n_dim
+    # Z is no larger than the largest likelihood; what is promised beyond is an error
+    log_z = min(total.log_mean, max(c.model.scale.top for c in cells) + settings.values.room(n_dim))
+    sd = float(np.hypot(standard_deviation(total, news.audits, before, settings), total.log_mean - log_z))
     twins = len(cells) - n_apart(every, [c.best for c in cells], leads.bulks)
     n_modes = sum(cell.n_modes(settings.cells.thin_border) for cell in cells) - twins
     matters = total.shares > settings.verdict.negligible
     return Facts(
         n_dim=n_dim,
-        now=(total.log_mean, sd),
+        now=(log_z, sd),
         before=before,
         monte_carlo=total.monte_carlo,
         least=float(np.hypot(*fixed_terms(total, settings.error))),

@@ -43,7 +43,7 @@ class Recognition:
     # Slope of a misfit's logarithm that suggests a parameter to be a logarithm: in errors, and in units of κ. [tried]
     suspect: tuple[float, float] = (2.0, 0.33)
     narrow: float = 0.2  # Least range of κs: any smooth function is like any other on a shorter one.
-    tolerance: float = 1e-6  # Most that may be left of the contrast of four values, [tried]
+    tolerance: float = 1e-9  # Most that may be left of the contrast of four values, [tried]
     resolution: float = 0.005  # and most that noise may leave of it: others leave more than 0.006.
     whole: float = 0.1  # Largest error of a number of data that is known to be whole,
     vague: float = 0.03  # and largest relative error of one that is not.

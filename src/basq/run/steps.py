@@ -2,6 +2,7 @@
 
 import math
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +21,10 @@ from basq.status import Status
 from basq.types import FloatArray
 
 
+LATE = 2.0 / 3.0
+"""Share of the calls after which an answer should have settled."""
+
+
 @dataclass(frozen=True)
 class State:
     """Everything known after a step; replaced, never changed."""
@@ -33,8 +38,8 @@ class State:
         """The answer that it gives; ``ended`` says how the run ended where its stopping rule did not speak."""
         fitted, verdict = self.fitted, self.verdict
         return Result(
-            fitted.log_evidence,
-            fitted.log_evidence_std,
+            self.history[-1].log_evidence,
+            self.history[-1].log_evidence_std,
             verdict.status if verdict.stop or ended is None else ended,
             verdict.why,
             prior,
@@ -135,10 +140,22 @@ class Recipe:
         start = time.perf_counter()
         with blas_threads(len(observations)):
             fitted = as_fit(self.method.fit(observations, self.prior, previous, rng), self.method)
-            evidence = fitted.log_evidence, fitted.log_evidence_std
+            log_z, sd = fitted.log_evidence, fitted.log_evidence_std
             verdict = self.stopping.judge(fitted, n_calls, trouble)
+        if verdict.status is not Status.CONVERGED:
+            sd = float(np.hypot(sd, unsettled(history, n_calls, log_z)))
         times = _stages(fitted, time.perf_counter() - start)
-        return State(observations, fitted, verdict, (*history, Record(n_calls, *evidence, times | seconds, info)))
+        return State(observations, fitted, verdict, (*history, Record(n_calls, log_z, sd, times | seconds, info)))
+
+
+def unsettled(history: Sequence[Record], n_calls: int, log_evidence: float) -> float:
+    """Root mean square of what log Z was off its present value in the last third of the calls.
+
+    A run that has not converged says more by how its answer moves than by the error that its surrogate claims.
+    """
+    late = [h.log_evidence - log_evidence for h in history if h.n_evals >= LATE * n_calls]
+    late = [x for x in late if np.isfinite(x)]
+    return float(np.sqrt(np.mean(np.square(late)))) if late else 0.0
 
 
 def _stages(fitted: Fit, total: float) -> dict[str, float]:
