@@ -66,7 +66,8 @@ def warps(family: str, seed: int) -> Row:
     model = fitted.cells[0].model
     truth = np.exp(seen.log_values - model.scale.top)
     residuals, var = model.gp.left_out
-    log_mean = (model.gp.y - residuals) / model.scale.factor + 0.5 * np.minimum(var / model.scale.factor**2, 4.0)
+    predicted = model.gp.y - residuals
+    log_mean = model.scale.nats(predicted) + 0.5 * np.minimum(var * model.scale.slope(predicted) ** 2, 4.0)
     row = {
         "family": family, "seed": seed, "calls": len(seen), "log": fitted.log_evidence - problem.log_evidence,
         "log_loo": _rms(truth - np.exp(np.minimum(log_mean, 10.0))),

@@ -104,7 +104,7 @@ def main() -> None:
             counts["offered"] += len(offered)
             counts["recognised"] += len(found)
             together = [(k.axis, k.kappa) for k in found]
-            if found and misfit(problem, prior, together, rng) > EXACT:  # no common scale: but each may be one by itself
+            if found and misfit(problem, prior, together, rng) > EXACT:  # no common one, but each may be one
                 wrong = [a for a, k in together if misfit(problem, prior, [(a, k)], rng) > EXACT]
                 counts["false"] += len(wrong)
                 for a in wrong:

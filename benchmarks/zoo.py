@@ -2,11 +2,11 @@
 
     python -m benchmarks.zoo                    # all models of basq.problems.zoo, 5 data seeds
     python -m benchmarks.zoo --quick            # 1 data seed (minutes)
-    python -m benchmarks.zoo --file problems.py # other problems: a file with PROBLEMS = {name: f(seed) -> (log ℓ, prior, log Z)}
+    python -m benchmarks.zoo --file problems.py # others: a file of PROBLEMS = {name: f(seed) -> (log ℓ, prior, log Z)}
 
-Batches of 16, budget 50 (d + 2), the engine's own stop. Only problems with a reference count (`benchmarks.zoo_references`
-makes them). Rows go to benchmarks/results/zoo.csv at once; a second call goes on where the first was stopped. The last
-line is JSON.
+Batches of 16, budget 50 (d + 2), the engine's own stop. Only problems with a reference count
+(`benchmarks.zoo_references` makes them). Rows go to benchmarks/results/zoo.csv at once; a second call goes on where the
+first was stopped. The last line is JSON.
 """
 
 import importlib.util
@@ -77,7 +77,8 @@ def _problem(model: str, seed: int, file: str) -> tuple[Any, Any, float, np.ndar
 
 def _module(file: str) -> Any:
     spec = importlib.util.spec_from_file_location(Path(file).stem, file)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -137,7 +138,7 @@ def main() -> None:
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--models", default="", help="comma-separated; all by default")
     parser.add_argument("--file", default="", help="a Python file with problems")
-    parser.add_argument("--changes", default="", help='settings that differ, in JSON: \'{"batch.tail": 0.0}\'')
+    parser.add_argument("--changes", default="", help="settings that differ, in JSON: '{\"batch.tail\": 0.0}'")
     parser.add_argument("--no-recognition", action="store_true", help="noise scales are not looked for")
     options = parser.parse_args()
     names = list(_module(options.file).PROBLEMS) if options.file else list(ZOO.MODELS)

@@ -9,7 +9,7 @@ from basq.auto.settings import Settings
 from basq.method import Audit
 
 SETTINGS = Settings()
-NOTHING = {"jensen": 0.0, "surrogate_var": 0.0, "monte_carlo": 0.0, "wall": 0.0, "tamed": 0.0}
+NOTHING = {"jensen": 0.0, "taken_off": 0.0, "surrogate_var": 0.0, "monte_carlo": 0.0, "wall": 0.0, "tamed": 0.0}
 
 
 def total(**terms):

@@ -61,7 +61,7 @@ class Rash(LogModel):
 
 
 def test_further_draws_where_nothing_is_known_do_not_rule(model):
-    rash = Rash(model.gp, model.chart, model.scale, model.feasible, model.in_play, model.settings)
+    rash = Rash(model.gp, model.chart, model.scale, model.reach, model.feasible, model.in_play, model.settings)
     points = temper(model, PRIOR, 1000, np.random.default_rng(1), SETTINGS.samples).u
     reference = estimate(model, PRIOR, points, np.random.default_rng(2), draws(100_000))
     for seed in range(10):
@@ -103,7 +103,7 @@ class Doubtful(LogModel):
 
 
 def test_a_likelihood_that_is_expected_to_be_next_to_nothing(model):
-    doubtful = Doubtful(model.gp, model.chart, model.scale, model.feasible, model.in_play, model.settings)
+    doubtful = Doubtful(model.gp, model.chart, model.scale, model.reach, model.feasible, model.in_play, model.settings)
     points = temper(model, PRIOR, 1000, np.random.default_rng(1), SETTINGS.samples).u
     found = estimate(doubtful, PRIOR, points, np.random.default_rng(2), draws(500, 2000), error=0.005)
     assert np.isfinite([found.log_mean, found.monte_carlo]).all()

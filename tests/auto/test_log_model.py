@@ -3,13 +3,16 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
+from basq.auto.cells import Plan, _models
 from basq.auto.chart import Chart
 from basq.auto.importance import estimate
-from basq.auto.log_model import LogModel, Scale
+from basq.auto.log_model import LogModel
 from basq.auto.settings import Integration, Settings
 from basq.auto.smc import next_temperature, systematic, temper
+from basq.auto.values import Reach, Scale
 from basq.numerics.gaussians import GaussianMixture
 from basq.numerics.student import MixtureSettings, StudentMixture
+from basq.observations import Observations
 from helpers.observations import observe
 
 SETTINGS = Settings()
@@ -44,15 +47,59 @@ def test_a_chart_of_one_point_is_finite():
 
 def test_scale_is_one_when_enough_points_are_in_the_window():
     gap = np.linspace(0.0, VALUES.window(2), 40)
-    assert Scale.of(-gap, gap, 2, VALUES.window(2)) == Scale(1.0, 0.0)
+    reach = Reach.of(-gap, gap, 2, VALUES.window(2))
+    assert reach.filled
+    assert reach.scale(np.inf) == Scale(1.0, 0.0)
 
 
 def test_scale_shrinks_early_values():
     gap = np.concatenate([[0.0], np.geomspace(1e3, 1e6, 31)])
-    scale = Scale.of(-gap - 7.0, gap, 2, VALUES.window(2))
-    assert scale.top == -7.0
+    reach = Reach.of(-gap - 7.0, gap, 2, VALUES.window(2))
     need = 2 + 3 * 4 // 2
-    assert scale.factor * np.sort(gap)[need] == pytest.approx(VALUES.window(2))
+    for bend in reach.bends(VALUES):
+        scale = reach.scale(bend)
+        assert scale.top == -7.0
+        assert -scale.scaled(scale.top - np.sort(gap)[need]) <= VALUES.window(2) * (1.0 + 1e-12)
+        assert scale.factor == 1.0 or -scale.scaled(scale.top - np.sort(gap)[need]) == pytest.approx(VALUES.window(2))
+    assert not reach.filled
+
+
+@pytest.mark.parametrize("bend", [np.inf, 1e4, 20.0, 0.5])
+@pytest.mark.parametrize("factor", [1.0, 1e-3])
+def test_a_scale_and_its_inverse(bend, factor):
+    scale = Scale(factor, -3.0, bend)
+    values = -3.0 - np.array([-4.0, -1e-3, 1e-3, 0.1, 3.0, 50.0, 1e4, 1e9])
+    y = scale.scaled(values)
+    np.testing.assert_allclose(scale.nats(y), values + 3.0, rtol=1e-9)
+    step = 1e-6 * np.maximum(np.abs(y), 1e-9)
+    slope = (scale.nats(y + step) - scale.nats(y - step)) / (2.0 * step)
+    np.testing.assert_allclose(scale.slope(y), slope, rtol=1e-5)
+
+
+def test_values_are_compressed_where_that_predicts_better():
+    rng = np.random.default_rng(2)
+    u = rng.normal(size=(60, 2))
+    plan = Plan(Chart.standard(2), (), None, None, False)
+
+    def bend(log_likelihood):
+        seen = Observations.empty(2).append(u, u, log_likelihood(u), np.zeros(60))
+        log_measure = -0.5 * (u**2).sum(axis=1)
+        return _models(plan, seen, log_measure, (None,), Settings())[0][0].scale.bend
+
+    assert np.isinf(bend(lambda u: -0.5 * ((u - 0.3) ** 2 / 0.04).sum(axis=1)))
+    assert np.isfinite(bend(lambda u: (9.0 * u - np.exp(6.0 * u)).sum(axis=1)))  # counts with a log-rate
+
+
+def test_an_old_surrogate_learns_more_with_its_own_hyperparameters():
+    rng = np.random.default_rng(0)
+    u = rng.normal(size=(40, 2))
+    seen = Observations.empty(2).append(u, u, gaussian(u), np.zeros(40))
+    log_measure = -0.5 * (u**2).sum(axis=1)
+    first = LogModel.fit(seen.at(np.arange(30)), log_measure[:30], Chart.standard(2), None, Settings())
+    again = first.again(seen, log_measure, Settings())
+    assert len(again.gp.y) == 40
+    np.testing.assert_array_equal(again.gp.kernel.theta, first.gp.kernel.theta)
+    np.testing.assert_allclose(again.predict(u)[0], gaussian(u), atol=0.05)
 
 
 def test_a_gaussian_is_learned_from_a_few_points():

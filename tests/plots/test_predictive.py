@@ -22,7 +22,7 @@ def run(keep):
         {"sigma": stats.lognorm(0.5, scale=0.1)},
         keep,
     )
-    return basq.infer(model, seed=1, max_evals=48, progress=False)
+    return basq.infer(model, seed=1, max_evals=80, progress=False)
 
 
 def curve(output):

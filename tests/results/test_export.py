@@ -42,7 +42,7 @@ def awkward():
     """The default engine; names that no file format likes, values of −inf, failed calls."""
 
     def function(x):
-        if x[0] > 4.0:
+        if x[0] > 2.4:
             return -np.inf
         if x[1] > 2.9:
             raise ValueError("no <convergence>")

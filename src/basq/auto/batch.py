@@ -81,11 +81,17 @@ def climb(cell: Cell, n: int, rng: np.random.Generator, settings: Batches) -> Fl
             u = bent(start + z @ root.T, flat)
             p = model.gp.predict(model.chart.whiten(u))
             level = model.scale.nats(p.mean + optimism * np.sqrt(p.var)) + cell.measure.log_pdf(u)
+            level[_near(model, p.x, settings.climb_apart * radius)] = -np.inf
             order = np.argsort(-level, kind="stable")[: settings.summit_best]
             centre, sd = z[order[0]], z[order].std(axis=0)
         out = np.concatenate([out, u[order[:1]]])
         model = model.expecting(out[-1:])
     return out
+
+
+def _near(model: LogModel, z: FloatArray, distance: float) -> BoolArray:
+    """Which of the whitened points z (m, d) lie so near to one that was seen or is expected: (m,)."""
+    return square_distances(z, model.gp.x).min(axis=1) < distance**2
 
 
 def edge_batch(cell: Cell, n: int, rng: np.random.Generator, settings: Batches) -> FloatArray:
@@ -176,8 +182,7 @@ def tail_batch(cell: Cell, n: int, optimism: float, u: FloatArray | None = None)
 
 def under_way(cell: Cell, u: FloatArray) -> BoolArray:
     """Which of the points u (m, d) the cell expects already: (m,). Where all is sure, variances do not tell."""
-    gp = cell.model.gp
-    return square_distances(cell.model.chart.whiten(u), gp.x).min(axis=1) < 1e-8
+    return _near(cell.model, cell.model.chart.whiten(u), 1e-4)
 
 
 def typical_level(cell: Cell) -> float:

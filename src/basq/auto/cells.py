@@ -14,10 +14,11 @@ from scipy.special import logsumexp, ndtr
 from basq.auto.chart import Chart, StraightMeasure, bent
 from basq.auto.gates import CellMeasure, Halves, halves, labels
 from basq.auto.importance import Estimate, estimate
-from basq.auto.log_model import LogModel, Reach
+from basq.auto.log_model import LogModel
 from basq.auto.seen import Seen
 from basq.auto.settings import Cells, Charts, Settings, Values
 from basq.auto.smc import Population, temper
+from basq.auto.values import Reach
 from basq.numerics.gaussians import Measure
 from basq.numerics.stopwatch import Stopwatch
 from basq.observations import Observations

@@ -23,3 +23,16 @@ def items_of(group: Any, prefix: str = "") -> dict[str, Any]:
         value = getattr(group, f.name)
         out |= items_of(value, f"{prefix}{f.name}.") if is_dataclass(value) else {prefix + f.name: value}
     return out
+
+
+def described(settings: Any) -> str:
+    """All values, a line each, under the first line of each group's docstring."""
+    lines, last = [], ""
+    for name, value in items_of(settings).items():
+        group, _, rest = name.partition(".")
+        if group != last:
+            title = (type(getattr(settings, group)).__doc__ or "").strip().splitlines()[0]
+            lines += [f"{group}: {title}"]
+            last = group
+        lines.append(f"    {rest:<24} {value}")
+    return "\n".join(lines)

@@ -1,6 +1,6 @@
 """The default engine: a log-surrogate that follows the posterior, batches by recombination, audited errors."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
@@ -12,7 +12,7 @@ from basq.auto.cells import Cell, Kinds, Plan, Total, allocate
 from basq.auto.density import CellBand, CellDensity
 from basq.auto.error import fixed_terms, standard_deviation, unseen
 from basq.auto.exploration import Explorer, spread_points
-from basq.auto.images import Image, images, n_apart
+from basq.auto.images import images, n_apart
 from basq.auto.modes import Leads, explore, proves_valley, still_climbing
 from basq.auto.partition import first_plan, plan_cells
 from basq.auto.recognised import Knowledge, RecognisedFit
@@ -226,9 +226,12 @@ class Auto:
         total, seed = Total.of(cells, overcaution(news.audits, settings.audit)), int(rng.integers(2**31))
         with clock("search"):
             explorer = Explorer.fit(seen.u, seen.log_posterior, last.explorer if last else None, settings)
-            every = images(prior, settings.exploration.most_images(prior.n_dim))
-            leads = Leads.of(cells, explorer, seen, news.tested, every, np.random.default_rng(seed), settings)
-        facts = _facts(cells, total, news, leads, last, every, n_explored=int(observations.explores.sum()), settings=settings)
+            own = settings.exploration
+            every = images(prior, int(own.images * own.enough(prior.n_dim)))
+            draw = np.random.default_rng(seed)
+            leads = Leads.of(cells, explorer, seen, news.tested, draw, settings, images=every)
+        n_explored = int(observations.explores.sum())
+        facts = _facts(cells, total, news, leads, last, n_explored=n_explored, settings=settings)
         return AutoFit(
             cells, total, explorer, leads, facts, news.tested, prior.measure, len(seen), seed, settings, clock.seconds
         )  # fmt: skip
@@ -346,7 +349,6 @@ def _facts(
     news: News,
     leads: Leads,
     last: AutoFit | None,
-    every: Sequence[Image],
     *,
     n_explored: int,
     settings: Settings,
@@ -357,7 +359,7 @@ def _facts(
     # Z is no larger than the largest likelihood; what is promised beyond is an error
     log_z = min(total.log_mean, max(c.model.scale.top for c in cells) + settings.values.room(n_dim))
     sd = float(np.hypot(standard_deviation(total, news.audits, before, settings), total.log_mean - log_z))
-    twins = len(cells) - n_apart(every, [c.best for c in cells], leads.bulks)
+    twins = len(cells) - n_apart(leads.images, [c.best for c in cells], leads.bulks)
     n_modes = sum(cell.n_modes(settings.cells.thin_border) for cell in cells) - twins
     matters = total.shares > settings.verdict.negligible
     return Facts(
@@ -374,5 +376,4 @@ def _facts(
         explored=news.explored,
         climbing=news.climbing,
         n_outlying=leads.scout.n_outlying,
-        n_images=len(leads.images),
     )

@@ -60,14 +60,17 @@ class Leads:
         What the next batch looks at first, and is then judged by.
     scout : Scout
         Where the observations that no cell explains are heading.
-    images : (m, d) array
-        Of the best point, where another mode is to be expected and nothing was seen yet.
+    images : tuple of Image
+        Of the posterior, where other modes are to be expected.
+    unseen : (m, d) array
+        Those of the best point near which nothing was seen yet.
     """
 
     bulks: tuple[Bulk, ...]
     suspect: Suspect | None
     scout: Scout
-    images: FloatArray
+    images: tuple[Image, ...]
+    unseen: FloatArray
 
     @classmethod
     def of(
@@ -76,9 +79,10 @@ class Leads:
         explorer: Explorer,
         seen: Seen,
         tested: frozenset[int],
-        every: Sequence[Image],
         rng: np.random.Generator,
         settings: Settings,
+        *,
+        images: tuple[Image, ...] = (),
     ) -> "Leads":
         """Follow up everything observed but what was tested already."""
         bulks = tuple(Bulk.of(c.model.chart, c.population.u, settings.exploration) for c in cells)
@@ -86,8 +90,8 @@ class Leads:
         scout = Scout.send(cells, explorer, seen, rng, settings, known=bulks, tested=tested)
         best = seen.u[int(np.argmax(seen.log_posterior))]
         k = int(labels([c.gate for c in cells], best[None])[0])
-        found = unseen_images(every if cells[k].resolved else (), best, seen.u, bulks[k], bulks)
-        return cls(bulks, suspect, scout, found)
+        unseen = unseen_images(images if cells[k].resolved else (), best, seen.u, bulks[k], bulks)
+        return cls(bulks, suspect, scout, images, unseen)
 
 
 def proves_valley(probe: FloatArray, level: float, u: FloatArray, levels: FloatArray, depth: float) -> bool | None:
@@ -138,7 +142,7 @@ def _proposals(
     if leads.suspect is not None and n > 1:
         yield leads.suspect.midpoint[None]
     yield scout.probes[: n // 3]
-    yield leads.images[: (n + 1) // 2]
+    yield leads.unseen
     yield scout.u[rng.choice(len(scout.u), min(len(scout.u), (n + 1) // 2), replace=False)]
     yield searches(explorer, seen, known, rng)
     strange = scout.unexplained

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from basq.auto.dotted import items_of, with_value
+from basq.auto.dotted import described, items_of, with_value
 from basq.gp.classifier import ClassifierSettings
 from basq.gp.kernels.trend import TrendPrior
 from basq.numerics.student import MixtureSettings
@@ -47,7 +47,7 @@ class Recognition:
     resolution: float = 0.005  # and most that noise may leave of it: others leave more than 0.006.
     whole: float = 0.1  # Largest error of a number of data that is known to be whole,
     vague: float = 0.03  # and largest relative error of one that is not.
-    known: float = 0.1  # Largest relative error of an A that is used, and largest error of a c that a point has for itself.
+    known: float = 0.1  # Largest relative error of an A that is used, and error of a c that a point has for itself.
     contradiction: float = 6.0  # Errors by which a call may miss its prediction.
     tests: tuple[int, int] = (2, 64)  # Calls that test the form: at first, and one for so many further points.
     wide: float = 0.7  # Standard deviation of κs under its prior from which two calls a point are worth while.
@@ -83,11 +83,7 @@ class Values:
     depth_per_dim: float = 4.0  # The same per parameter: a posterior's bulk spans a few times d.
     noise_floor: float = 1e-3  # Least noise sd of a value, in scaled nats.
     noise_slope: float = 0.1  # Noise sd per nat below what is in play. [ablation "no noise shaping"]
-    # Gaps from which values are compressed compete: the largest, in that of all values in play,
-    first_bend: float = 1.0
-    bend_ratio: float = 8.0  # each so many times larger than the next,
-    least_bend: float = 0.1  # down to this, in windows.
-    bent_at_last: bool = True  # Whether they do once enough values lie within the window.
+    bends: tuple[float, float] = (8.0, 0.1)  # Ratio of the gaps to compress from that compete, and the least, in windows.
     unbent: float = 3.0  # Nats by which compressed values have to be predicted better than plain ones.
     deepest: float = 1e6  # Scaled nats below the best at which values end: lower ones tell nothing more.
     # First guesses of a noise that is not known, in nats; after every batch it may halve or double.
@@ -156,9 +152,7 @@ class Samples:
     least_growth: float = 1.1  # Of the inverse temperature, so that it ends.
     fewer: int = 2  # So many times fewer samples at the stages on the way, which only have to lead to the last one.
     max_stages: int = 60  # On the way to the posterior.
-    # Tempering stops where inverse temperature × sd of the log-likelihood exceeds this: beyond it the surrogate would
-    # only be believed, not used.
-    unresolved: float = 3.0
+    unresolved: float = 3.0  # Tempering stops where inverse temperature × sd of the log-likelihood exceeds this.
     looked_at: int = 150  # Samples that this sd is the median of.
     warmer: int = 300  # Samples kept of the stages before the last,
     warmer_stages: int = 8  # so many of them.
@@ -239,9 +233,7 @@ class Scouts:
     sent: bool = True  # [ablation "no scouts"]
     far: float = 0.5  # Share of the window beyond which an observation is far, if it lies so low by extrapolation.
     least_far: int = 8  # Far observations that show what is usual.
-    # Share of the gap that a Gaussian extrapolation predicts, below which an observation is not explained by it: a
-    # condition on the extrapolation itself, where `margin` is one on what is usual.
-    explained: float = 0.97
+    explained: float = 0.97  # Share of the gap by a Gaussian extrapolation below which it explains no observation.
     outlying: float = 4.5  # Median absolute deviations,
     margin: float = 0.03  # and relative difference on top, below the usual gap that make a far observation stand out.
     least_gap: float = 0.1  # Nats: smaller gaps count as this.
@@ -279,6 +271,7 @@ class Batches:
     summit_cloud: int = 100  # of so many points.
     climb: float = 0.5  # Share of the points on the way up from the best one, while it rises by more than the headroom,
     climb_radii: tuple[float, ...] = (0.5, 1.0, 2.0, 4.0)  # no farther than this, in the chart's standard deviations,
+    climb_apart: float = 0.1  # and so far from everything seen, in that distance,
     climb_optimism: tuple[float, ...] = (0.0, 1.0, 2.0)  # judged at so many standard deviations above the mean.
     edge: int = 3  # One of so many points goes to the edge of zero likelihood, where there is one.
     cloud: float = 2.0  # Width of the cloud about a new cell, in that of its gate,
@@ -296,10 +289,8 @@ class Exploration:
     quota_per_dim: float = 2.0  # and per parameter. [ablation "no exploration"]
     kept: float = 0.5  # Share of them that still counts after a surprise: most are a ridge that goes on.
     patience: float = 2.0  # Quotas after which signs of a second mode are no reason to go on. [tried]
-    images: float = 8.0  # Images of the best point that are looked at,
-    images_per_dim: float = 2.0  # and per parameter.
-    # Share of the exploration, when nothing else is left to do, that goes where the surrogate is unsure,
-    unsure: float = 0.4
+    images: float = 0.6  # Images of the best point that are looked at, in quotas.
+    unsure: float = 0.3  # Share, when nothing else is left to do, that goes where the surrogate is unsure,
     optimism: float = 2.0  # judged at so many standard deviations above its mean.
     searches: float = 0.75  # Largest share of the points that are searches; the others lie far from everything. [tried]
     valley: float = 3.0  # Nats that a midpoint must lie below a suspect to prove a valley on the way. [tried]
@@ -332,10 +323,6 @@ class Exploration:
     def enough(self, n_dim: int) -> float:
         """Exploration points without a surprise that make "no other mode" believable."""
         return self.quota + self.quota_per_dim * n_dim
-
-    def most_images(self, n_dim: int) -> int:
-        """Images of the best point that are looked at."""
-        return int(self.images + self.images_per_dim * n_dim)
 
 
 @dataclass(frozen=True)
@@ -410,12 +397,4 @@ class Settings:
         return {name: value for name, value in self.items().items() if value != usual[name]}
 
     def __str__(self) -> str:
-        lines, last = [], ""
-        for name, value in self.items().items():
-            group, _, rest = name.partition(".")
-            if group != last:
-                title = (type(getattr(self, group)).__doc__ or "").strip().splitlines()[0]
-                lines += [f"{group}: {title}"]
-                last = group
-            lines.append(f"    {rest:<24} {value}")
-        return "\n".join(lines)
+        return described(self)

@@ -44,8 +44,6 @@ class Facts:
         Searches of the last batch that are still on their way up.
     n_outlying : int
         Observations that suggest another mode.
-    n_images : int
-        Images of the best point, where another mode is to be expected, that were not looked at yet.
     """
 
     n_dim: int
@@ -61,7 +59,6 @@ class Facts:
     explored: int
     climbing: int
     n_outlying: int
-    n_images: int
 
     @property
     def log_evidence(self) -> float:
@@ -102,8 +99,6 @@ def unexplored(facts: Facts, dlogz: float, settings: Settings) -> list[str]:
     if facts.explored < enough:
         n = f"only {counted(facts.explored, 'exploration point')}" if facts.explored else "no exploration point"
         out.append(f"{n} since the last surprise")
-    if facts.n_images:
-        out.append(f"{counted(facts.n_images, 'image')} of the best point not looked at yet")
     # a ridge can look like many modes for ever; where there are several, it hardly is one
     patient = facts.n_modes > 1 or facts.explored < settings.exploration.patience * enough
     if facts.n_outlying and patient:

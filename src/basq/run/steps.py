@@ -20,7 +20,6 @@ from basq.run.stopping import Stopping, Verdict
 from basq.status import Status
 from basq.types import FloatArray
 
-
 LATE = 2.0 / 3.0
 """Share of the calls after which an answer should have settled."""
 
@@ -155,7 +154,8 @@ def unsettled(history: Sequence[Record], n_calls: int, log_evidence: float) -> f
     """
     late = [h.log_evidence - log_evidence for h in history if h.n_evals >= LATE * n_calls]
     late = [x for x in late if np.isfinite(x)]
-    return float(np.sqrt(np.mean(np.square(late)))) if late else 0.0
+    largest = max(map(abs, late), default=0.0)  # whose square may overflow
+    return largest * float(np.sqrt(np.mean(np.square(np.array(late) / largest)))) if largest else 0.0
 
 
 def _stages(fitted: Fit, total: float) -> dict[str, float]:
