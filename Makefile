@@ -16,10 +16,10 @@ PYTHONS := $(PYTHON)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-arviz lint house types format docs pictures bench-paper bench-engine bench-ablation bench-compare bench-cheap real-world bench-workers bench-overhead guard clean
+.PHONY: help demo test test-arviz lint house types format docs pictures bench-paper bench-engine bench-ablation bench-compare bench-cheap bench-zoo bench-recognition real-world bench-workers bench-overhead guard clean
 
 help: ## List the targets
-	@grep -E '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
+	@grep -E '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | awk -F ':.*## ' '{printf "  %-17s %s\n", $$1, $$2}'
 
 demo: $(VENV)/.installed ## Run the demonstration
 	$(BIN)/basq demo
@@ -58,6 +58,12 @@ bench-engine: $(VENV)/.installed ## Measure the default engine on many families
 
 bench-compare: $(VENV)/.installed ## Measure what sharing out calls between rival models saves
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.compare $(ARGS)
+
+bench-zoo: $(VENV)/.installed ## Measure the default engine on real models
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.zoo $(ARGS)
+
+bench-recognition: $(VENV)/.installed ## Count which noise scales are recognised in black boxes
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.recognition $(ARGS)
 
 bench-cheap: $(VENV)/.installed-bench ## Measure what keeping cheap parameters apart saves
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.cheap $(ARGS)

@@ -729,3 +729,28 @@ class TestErrors:
         log_pdf = lambda x: np.where((x == first).all(axis=-1), 0.0, -np.inf)  # noqa: E731
         with pytest.raises(InputError, match="nearly everywhere"):
             Prior.from_density(log_pdf, samples)
+
+
+def test_distributions_of_scipys_newer_kind():
+    new = {
+        "a": stats.Normal(mu=0.5, sigma=2.0),
+        "b": stats.Uniform(a=0.0, b=3.0),
+        "c": stats.truncate(stats.Normal(mu=0.0, sigma=1.0), lb=0.0),
+        "d": stats.make_distribution(stats.halfcauchy)(),
+    }
+    old = Prior({"a": stats.norm(0.5, 2.0), "b": (0.0, 3.0), "c": stats.halfnorm(), "d": stats.halfcauchy()})
+    u = 2.0 * np.random.default_rng(0).standard_normal((50, 4))
+    x = old.from_standard(u)
+    np.testing.assert_allclose(Prior(new).from_standard(u), x, rtol=1e-9)
+    np.testing.assert_allclose(Prior(new).to_standard(x), u, atol=1e-8)
+    np.testing.assert_allclose(Prior(new).log_pdf(x), old.log_pdf(x), rtol=1e-9)
+    assert "a ~ norm(0.5, 2)" in repr(Prior(new))
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [(stats.Normal(mu=[0.0, 1.0], sigma=1.0), "parameters are arrays"), (stats.Normal, "allowed are")],
+)
+def test_wrong_distributions_of_scipys_newer_kind(given, said):
+    with pytest.raises(InputError, match=said):
+        Prior({"a": given})

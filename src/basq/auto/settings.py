@@ -83,7 +83,7 @@ class Values:
     depth_per_dim: float = 4.0  # The same per parameter: a posterior's bulk spans a few times d.
     noise_floor: float = 1e-3  # Least noise sd of a value, in scaled nats.
     noise_slope: float = 0.1  # Noise sd per nat below what is in play. [ablation "no noise shaping"]
-    bends: tuple[float, float] = (8.0, 0.1)  # Ratio of the gaps to compress from that compete, and the least, in windows.
+    bends: tuple[float, float] = (8.0, 0.1)  # Ratio of gaps to compress from that compete; the least, in windows.
     unbent: float = 3.0  # Nats by which compressed values have to be predicted better than plain ones.
     deepest: float = 1e6  # Scaled nats below the best at which values end: lower ones tell nothing more.
     # First guesses of a noise that is not known, in nats; after every batch it may halve or double.

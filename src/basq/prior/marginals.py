@@ -119,8 +119,36 @@ class Uniform:
 
 
 @dataclass(frozen=True)
+class NewStyle:
+    """A distribution of scipy's newer kind, as ``stats.Normal(mu=0, sigma=1)``, with the words of the older one."""
+
+    new: Any
+
+    def support(self) -> tuple[float, float]:
+        lo, hi = self.new.support()
+        return float(lo), float(hi)
+
+    def ppf(self, q: Any) -> Any:
+        return self.new.icdf(q)
+
+    def isf(self, q: Any) -> Any:
+        return self.new.iccdf(q)
+
+    def logsf(self, x: Any) -> Any:
+        return self.new.logccdf(x)
+
+    def std(self) -> float:
+        return float(self.new.standard_deviation())
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in {"pdf", "logpdf", "cdf", "logcdf"}:  # the rest would look like the older kind, and is not
+            raise AttributeError(name)
+        return getattr(self.new, name)
+
+
+@dataclass(frozen=True)
 class ScipyMarginal:
-    """Any other frozen continuous `scipy.stats` distribution.
+    """Any other continuous `scipy.stats` distribution.
 
     Notes
     -----
@@ -159,6 +187,8 @@ class ScipyMarginal:
 
     @property
     def label(self) -> str:
+        if isinstance(self.dist, NewStyle):
+            return str(self.dist.new)
         parameters = [f"{a:g}" for a in self.dist.args] + [f"{k}={v:g}" for k, v in self.dist.kwds.items()]
         return f"{self.dist.dist.name}({', '.join(parameters)})"
 
@@ -217,7 +247,7 @@ def as_marginal(name: str, spec: Any) -> Marginal:
     ----------
     name : str
         For the error messages.
-    spec : frozen continuous scipy.stats distribution, or (lo, hi)
+    spec : continuous scipy.stats distribution with its parameters, or (lo, hi)
 
     Raises
     ------
@@ -226,9 +256,10 @@ def as_marginal(name: str, spec: Any) -> Marginal:
     """
     if is_pair(spec):
         return _uniform(name, float(spec[0]), float(spec[1]))
-    if isinstance(spec, stats.rv_continuous | stats.rv_discrete):
+    if isinstance(spec, stats.rv_continuous | stats.rv_discrete | type):
+        family_name = spec.__name__ if isinstance(spec, type) else spec.name
         raise InputError(
-            f"The prior of {name!r} is the distribution family {spec.name!r} without its parameters; "
+            f"The prior of {name!r} is the distribution family {family_name!r} without its parameters; "
             f"call it first, as in stats.norm(0, 1)."
         )
     family = getattr(spec, "dist", None)
@@ -237,6 +268,8 @@ def as_marginal(name: str, spec: Any) -> Marginal:
             f"The prior of {name!r} is discrete ({family.name}); only continuous distributions are allowed. "
             f"Run one model for each value and compare them."
         )
+    if family is None and all(hasattr(spec, method) for method in ("icdf", "iccdf", "logccdf", "support")):
+        return _frozen(name, NewStyle(spec))
     if not isinstance(family, stats.rv_continuous):
         raise InputError(
             f"The prior of {name!r} is {spec!r} of type {type(spec).__name__}; allowed are a frozen "
@@ -269,13 +302,16 @@ def _frozen(name: str, dist: Any) -> Marginal:
     except Exception as error:
         problem = f"scipy could not evaluate it ({type(error).__name__}: {error})"
     if problem is not None:
+        new = isinstance(dist, NewStyle)
+        words = str(dist.new) if new else f"{dist.dist.name} with args={dist.args} and {dist.kwds}"
         raise InputError(
-            f"The prior of {name!r}, {dist.dist.name} with args={dist.args} and {dist.kwds}, is not a proper "
-            f"distribution: {problem}. Check its parameters; scale must be positive."
+            f"The prior of {name!r}, {words}, is not a proper distribution: {problem}. Check its parameters; scale "
+            f"must be positive."
         )
-    if type(dist.dist) is type(stats.uniform):
+    kind = type(dist.new) if isinstance(dist, NewStyle) else type(dist.dist)
+    if issubclass(kind, type(stats.uniform) | stats.Uniform):
         return Uniform(lo, hi)
-    if type(dist.dist) is type(stats.norm):
+    if issubclass(kind, type(stats.norm) | stats.Normal):
         return Normal(float(dist.ppf(0.5)), float(dist.std()))
     return ScipyMarginal.probe(dist, (lo, hi))
 
