@@ -143,27 +143,28 @@ class Optimist:
 
 
 def unsure_batch(cell: Cell, n: int, rng: np.random.Generator, optimism: float, settings: Samples) -> FloatArray:
-    """n points that the surrogate is least sure of, of all that may belong to the posterior were it so far off: (n, d).
+    """n samples of the posterior as it would be with the surrogate too low by so many standard deviations: (n, d).
 
-    The samples' own tails end where the surrogate falls steeply; this looks behind.
+    The samples' own tails end where the surrogate falls steeply; this looks behind. Where it is sure there is little to
+    see, so they are weighted by the standard deviation, up to a number of scaled nats.
     """
     flat = cell.model.chart.flat
     within = cell.measure if flat is None else StraightMeasure(cell.measure, flat)
     found = temper(Optimist(cell.model.straight, optimism), within, settings.particles, rng, settings)
     u = bent(found.u, flat)
     sd = np.sqrt(cell.model.gp.predict(cell.model.chart.whiten(u)).var)
-    weights = np.minimum(sd, 3.0) * ~under_way(cell, u) + 1e-12
+    weights = np.minimum(sd, settings.unresolved) * ~under_way(cell, u) + 1e-12
     return u[rng.choice(len(u), n, replace=False, p=weights / weights.sum())]
 
 
-def tail_batch(cell: Cell, n: int, optimism: float, u: FloatArray | None = None) -> FloatArray:
+def tail_batch(cell: Cell, n: int, optimism: float) -> FloatArray:
     """n points that the surrogate is least sure of among those that may belong to the posterior: (n, d).
 
-    They are taken from points u (m, d), by default the warmer stages of the sampling and the heavy draws of the
-    integral, each as if those before it had been evaluated.
+    They are taken from the warmer stages of the sampling and the heavy draws of the integral, each as if those before
+    it had been evaluated.
     """
     model, beta = cell.model, cell.population.beta
-    u = np.concatenate([cell.population.warmer, cell.estimate.heavy]) if u is None else u
+    u = np.concatenate([cell.population.warmer, cell.estimate.heavy])
     p = model.gp.predict(model.chart.whiten(u))
     optimistic = beta * model.optimistic(p, optimism) + cell.measure.log_pdf(u)
     worth = np.exp(np.minimum(optimistic - typical_level(cell), 0.0))
