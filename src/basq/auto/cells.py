@@ -157,7 +157,7 @@ class Cell:
         level = own.log_values + measure.log_pdf(own.u)
         earlier = level[own.batch < own.batch.max()]
         rise = level.max() - earlier.max(initial=-np.inf)
-        climbing = bool(rise > settings.values.room(own.u.shape[1]))
+        climbing = bool(rise > settings.batch.climb_rise * settings.values.room(own.u.shape[1]))
         best = own.u[int(np.argmax(level))]
         return cls(plan.gate, measure, model, population, found, parts, outline, len(own), n_compared, best, climbing)
 
