@@ -270,7 +270,7 @@ class Batches:
     summit_best: int = 20  # each with so many of the best
     summit_cloud: int = 100  # of so many points.
     climb: float = 0.5  # Share of the points on the way up from the best one,
-    climb_rise: float = 1.0  # while it rises by more than so many times the headroom,
+    climb_rise: float = 0.4  # while it rises by more than so many times the headroom,
     climb_radii: tuple[float, ...] = (0.5, 1.0, 2.0, 4.0)  # no farther than this, in the chart's standard deviations,
     climb_apart: float = 0.1  # and so far from everything seen, in that distance,
     climb_optimism: tuple[float, ...] = (0.0, 1.0, 2.0)  # judged at so many standard deviations above the mean.
