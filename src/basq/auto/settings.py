@@ -258,8 +258,7 @@ class Batches:
     broad_points: int = 1000  # by so many points,
     broad_steps: tuple[float, ...] = (0.3, 0.7, 1.2)  # so many standard deviations from samples,
     broad_sd: float = 3.0  # judged by their mean plus a standard deviation of at most so many nats.
-    # Share of these that must be left to choose from: else the samples have collapsed onto known points.
-    least_left: float = 0.1
+    least_left: float = 0.1  # Share of these that must be left to choose from: else the samples have collapsed.
     nystrom: int = 100  # Nyström points,
     nystrom_each: int = 3  # and for every point of the batch, if that is more.
     tail: float = 0.3  # Share of the points that go to the tails, [ablation "no tails"; tried]
