@@ -84,8 +84,9 @@ def climb(cell: Cell, n: int, rng: np.random.Generator, settings: Batches) -> Fl
             level[_near(model, p.x, settings.climb_apart * radius)] = -np.inf
             order = np.argsort(-level, kind="stable")[: settings.summit_best]
             centre, sd = z[order[0]], z[order].std(axis=0)
-        out = np.concatenate([out, u[order[:1]]])
-        model = model.expecting(out[-1:])
+        if np.isfinite(level[order[0]]):  # else everything there has been seen
+            out = np.concatenate([out, u[order[:1]]])
+            model = model.expecting(out[-1:])
     return out
 
 
