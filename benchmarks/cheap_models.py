@@ -24,7 +24,7 @@ MODELS: dict[str, Callable[[], Split]] = {
     "cell SPM": lambda: P.cell_voltage("SPM"),
     "cell SPMe": lambda: P.cell_voltage("SPMe"),
 }
-ENGINES = {"split": basq.Auto(), "black box": basq.Auto()}
+ENGINES = {"split": basq.Auto(), "black box": basq.Auto(recognise=False)}
 WAYS = tuple(ENGINES)
 Noise = tuple[Any, dict[str, Any]]
 """A log-likelihood of the output and the prior of its cheap parameters."""
