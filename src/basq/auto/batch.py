@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from basq.auto.cells import Cell
-from basq.auto.chart import Chart, StraightMeasure, bent, straightened
+from basq.auto.chart import Chart, bent, straight, straightened
 from basq.auto.log_model import LogModel
 from basq.auto.settings import Batches, Samples
 from basq.auto.smc import temper
@@ -150,7 +150,7 @@ def unsure_batch(cell: Cell, n: int, rng: np.random.Generator, optimism: float, 
     see, so they are weighted by the standard deviation, up to a number of scaled nats.
     """
     flat = cell.model.chart.flat
-    within = cell.measure if flat is None else StraightMeasure(cell.measure, flat)
+    within = straight(cell.measure, flat)
     found = temper(Optimist(cell.model.straight, optimism), within, settings.particles, rng, settings)
     u = bent(found.u, flat)
     sd = np.sqrt(cell.model.gp.predict(cell.model.chart.whiten(u)).var)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import logsumexp, ndtr
 
-from basq.auto.chart import Chart, StraightMeasure, bent
+from basq.auto.chart import Chart, bent, straight
 from basq.auto.gates import CellMeasure, Halves, halves, labels
 from basq.auto.importance import Estimate, estimate
 from basq.auto.log_model import LogModel
@@ -88,7 +88,7 @@ class Cell:
     best : (d,) array
         Where the log-posterior is highest of those seen,
     climbing : bool
-        and whether it rose by more than the headroom with the last batch.
+        and whether it rose with the last batch, by some of the headroom or more.
     """
 
     gate: Chart
@@ -188,7 +188,7 @@ def _bends(plan: Plan, own: Observations, log_measure: FloatArray, settings: Val
     finite, d = np.isfinite(own.log_values), own.u.shape[1]
     values, log_posterior = own.log_values[finite], (own.log_values + log_measure)[finite]
     reach = Reach.of(values, log_posterior.max() - log_posterior, d, settings.window(d))
-    if plan.warm is not None and reach.filled and not plan.compare and plan.warm.filled:
+    if plan.warm is not None and reach.filled and not plan.compare and plan.warm.reach.filled:
         return (plan.warm.scale.bend,)
     return reach.bends(settings)
 
@@ -203,11 +203,11 @@ def _integrated(
     model: LogModel, measure: Measure, rng: np.random.Generator, settings: Settings
 ) -> tuple[Population, Estimate]:
     """Samples and evidence of a surrogate, in its own coordinates, where the posterior is least bent."""
-    flat, straight = model.chart.flat, model.straight
-    within = measure if flat is None else StraightMeasure(measure, flat)
-    population = temper(straight, within, settings.samples.particles, rng, settings.samples)
+    flat, model = model.chart.flat, model.straight
+    within = straight(measure, flat)
+    population = temper(model, within, settings.samples.particles, rng, settings.samples)
     error = settings.evidence.monte_carlo if population.beta >= 1.0 else np.inf
-    found = estimate(straight, within, population.u, rng, settings.evidence, error=error)
+    found = estimate(model, within, population.u, rng, settings.evidence, error=error)
     return (
         replace(population, u=bent(population.u, flat), warmer=bent(population.warmer, flat)),
         replace(found, u=bent(found.u, flat), heavy=bent(found.heavy, flat)),

@@ -155,6 +155,11 @@ class StraightMeasure:
         return straightened(self.base.sample(n, rng), self.flat)
 
 
+def straight(measure: Measure, flat: BoolArray | None) -> Measure:
+    """A measure over standard space as it is over `straightened` points."""
+    return measure if flat is None else StraightMeasure(measure, flat)
+
+
 def _log_standard(z: FloatArray) -> FloatArray:
     """Log-density of N(0, I) at the rows of z: (n,)."""
     return -0.5 * (np.einsum("ij,ij->i", z, z) + z.shape[1] * LOG_2PI)

@@ -55,6 +55,8 @@ class LogModel:
         Of the scaled values, in coordinates whitened by ``chart``.
     chart : Chart
     scale : Scale
+    reach : Reach
+        What is in play of the values.
     feasible : Feasibility or None
         Where the likelihood is not zero; None if no zero was seen.
     in_play : (n,) bool array
@@ -72,11 +74,6 @@ class LogModel:
     in_play: BoolArray
     settings: Values
     noise: float | None = None
-
-    @property
-    def filled(self) -> bool:
-        """Whether enough values lie within the window."""
-        return self.reach.filled
 
     @classmethod
     def fit(
