@@ -27,6 +27,8 @@ class Form:
         Parameters without effect.
     constant : float or None
         c; None where it depends on the other parameters, so that a point needs two calls.
+    rise : tuple of (float, float, float)
+        How c depends on each of ``free``, where that is known: it rises by b (x − a) + g (x − a)², given as (a, b, g).
     errors : (float, float)
         Standard errors of c and of n, per unit of the first scale's s, where the values are noisy;
     middle : float
@@ -48,11 +50,17 @@ class Form:
     level: float = 0.0
     rounding: float = 1e-9
     ratios: tuple[tuple[float, float], ...] = ()
+    rise: tuple[tuple[float, float, float], ...] = ()
 
     @property
     def n_calls(self) -> int:
         """Calls that a point needs."""
         return 1 if self.constant is not None else 2
+
+    @property
+    def same(self) -> bool:
+        """Whether c is the same everywhere."""
+        return self.constant is not None and not self.rise
 
     @cached_property
     def gone(self) -> IntArray:
@@ -64,6 +72,11 @@ class Form:
         """Places of the others, (e,)."""
         return np.setdiff1d(np.arange(self.n_dim), self.gone)
 
+    @cached_property
+    def free(self) -> IntArray:
+        """Places of those that are neither integrated out nor scales."""
+        return np.setdiff1d(self.dims, [k.axis.dim for k in self.scales])
+
     @property
     def kappa(self) -> float:
         """Of the common scale."""
@@ -74,6 +87,11 @@ class Form:
         """Data of all scales."""
         return sum(k.n_data for k in self.scales)
 
+    @property
+    def may_vanish(self) -> bool:
+        """Whether there are so few data that A may vanish: the integrated likelihood has a pole there."""
+        return bool(self.scales) and self.n_data <= len(self.free)
+
     def s(self, x: FloatArray) -> FloatArray:
         """Logarithms of the scales at points x (m, d): (m, k)."""
         return np.stack([k.axis.s(x[:, k.axis.dim]) for k in self.scales], axis=1)
@@ -81,6 +99,15 @@ class Form:
     def slope(self, s: FloatArray) -> FloatArray:
         """Σ n_k s_k at s (m, k): (m,)."""
         out: FloatArray = s @ [k.n for k in self.scales]
+        return out
+
+    def constants(self, x: FloatArray) -> FloatArray:
+        """c at points x (m, d), where it is known: (m,)."""
+        assert self.constant is not None
+        out = np.full(len(x), self.constant)
+        for place, (centre, slope, bend) in zip(self.free, self.rise, strict=False):
+            away = x[:, place] - centre
+            out += (slope + bend * away) * away
         return out
 
     def fold(self, x: FloatArray, u: FloatArray) -> FloatArray:
@@ -155,10 +182,11 @@ def solve(form: Form, seen: Observations) -> Solution:
     """A and c from the finite values of calls at one point of the other parameters."""
     s = form.s(seen.x)
     slope = form.slope(s)
-    size = np.abs(seen.log_likelihood) + np.abs(slope) + abs(form.constant or 0.0)
+    level = 0.0 if form.constant is None else float(form.constants(seen.x[:1])[0])
+    size = np.abs(seen.log_likelihood) + np.abs(slope) + abs(level)
     sd = form.rounding * size + np.nan_to_num(seen.noise) + 1e-300
     matrix = np.exp(np.clip(-form.kappa * (s[:, :1] - s[0, 0]), -600.0, 600.0))
-    right = (form.constant or 0.0) - slope - seen.log_likelihood
+    right = level - slope - seen.log_likelihood
     if form.constant is None:
         matrix = np.column_stack([matrix, -np.ones(len(s))])
     weights = sd.min() / sd
@@ -171,7 +199,7 @@ def solve(form: Form, seen: Observations) -> Solution:
     shared = form.errors[0] + form.errors[1] * np.abs(s[:, 0] - form.middle)
     misfit = max(float((residual / (sd + shared)).max()), float(-found[0] / (errors[0] + shared[0])))
     log_a = float(np.log(2.0 * found[0])) + form.kappa * float(s[0, 0]) if found[0] > 0.0 else float("nan")
-    constant, error = (form.constant, form.errors[0]) if form.constant is not None else (found[1], errors[1])
+    constant, error = (level, form.errors[0]) if form.constant is not None else (found[1], errors[1])
     relative = float(errors[0] / abs(found[0])) if found[0] != 0.0 else float("inf")
     return Solution(log_a, relative, float(constant), float(error), misfit, float((residual / size).max()))
 

@@ -79,7 +79,7 @@ def leaps(reduction: Reduction, rest: Prior, n: int, rng: np.random.Generator, s
     form, own, seen = reduction.form, settings.recognition, reduction.observations.at(reduction.finite)
     d = seen.u.shape[1]
     need = quadratic(d)
-    if not form.scales or form.constant is None or len(seen) < need + own.leap_more:
+    if not form.scales or not form.same or len(seen) < need + own.leap_more:
         return seen.u[:0]
     log_misfit = -2.0 * seen.log_likelihood / form.n_data
     if not form.ratios:

@@ -113,7 +113,7 @@ def expected_log_a(reduction: Reduction, u: FloatArray, log_likelihood: FloatArr
     form, places = reduction.form, nearest(reduction, u)
     points = [reduction.points[i] for i in places]
     log_a, value, term = (np.array([getattr(p, name) for p in points]) for name in ("log_a", "log_likelihood", "term"))
-    if form.constant is None:
+    if not form.same:
         return log_a  # the difference may be one of c
     ratios = (u - reduction.observations.u[places])[:, form.ratio_places]
     scales = ratios @ [0.5 * k.n_data * width for k, (_, width) in zip(form.scales[1:], form.ratios, strict=True)]

@@ -6,6 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
+from basq.auto.following import following
 from basq.auto.form import Form, form_at
 from basq.auto.leaps import leaps
 from basq.auto.placing import (
@@ -104,10 +105,12 @@ def reduced(
     seen: Observations, prior: Prior, probes: Probes, last: Reduction | None, settings: Recognition
 ) -> Reduction | None:
     """The observations in the first of all forms that they do not contradict; None if there is no such form."""
-    for form in forms(seen, prior, probes, settings):
+    for form in (*([last.form] if last is not None and last.form.rise else []), *forms(seen, prior, probes, settings)):
         reduction = Reduction.of(form, seen, prior, last, settings) if len(form.dims) else None
         if reduction is not None:
-            return reduction
+            known = following(reduction, prior, settings) if form.constant is None else None
+            once = Reduction.of(known, seen, prior, None, settings) if known is not None else None
+            return once or reduction
     return None
 
 
@@ -119,11 +122,10 @@ def forms(seen: Observations, prior: Prior, probes: Probes, settings: Recognitio
         if scales:
             form = form_at(seen, probes.base, scales, [lines[k] for k in scales], prior)
             yield replace(form, idle=without)
-        # a c that depends on the other parameters doubles the calls: only for a scale that is hard to follow otherwise
-        for own in (scales, scales[:1]) if len(scales) > 1 else (scales,):
-            if own and own[0].width(prior) > settings.wide:
-                form = form_at(seen, probes.base, own, [lines[k] for k in own], prior)
-                yield replace(form, constant=None, idle=without)
+        # a c that depends on the other parameters takes two calls: only for a scale that is hard to follow otherwise
+        if scales and scales[0].width(prior) > settings.wide:
+            form = form_at(seen, probes.base, scales[:1], [lines[scales[0]]], prior)
+            yield replace(form, constant=None, idle=without)
     if idle:
         yield Form(prior.n_dim, (), tuple(idle), 0.0)
 
@@ -187,6 +189,8 @@ class RecognisedFit(Fit):
             done, why = False, f"sd of log Z {self.log_evidence_std:.3g} is above dlogz = {dlogz:g}"
         if done and not n_tested(self.reduction, self.knowledge.probes.base, none, self.knowledge.prior):
             done, why = False, "what was integrated out has not been tested yet"
+        if done and self.reduction.form.may_vanish:
+            done, why = False, "the likelihood may grow without bound where the misfit of a scale vanishes"
         return done, "; ".join([why, *self.notes])
 
     @property

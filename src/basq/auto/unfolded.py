@@ -69,8 +69,8 @@ class FullBand:
         s = form.s(self.prior.from_standard(u))
         log_a = np.stack([expected_log_a(own, at, values) for values in integrated])
         shape = -0.5 * np.exp(np.minimum(log_a - form.kappa * s[:, 0], 600.0)) - form.slope(s)
-        level: FloatArray | float | None = form.constant
-        if level is None:  # as at the nearest point, but for c
+        level: FloatArray | float = form.constant or 0.0
+        if not form.same:  # as at the nearest point, but for c
             points = [own.points[i] for i in nearest(own, at)]
             level = integrated - np.array([p.log_likelihood - p.constant for p in points])
         return np.where(np.isneginf(integrated), -np.inf, shape + level)
