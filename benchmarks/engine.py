@@ -3,6 +3,7 @@
     python -m benchmarks.engine            # all families, 10 seeds
     python -m benchmarks.engine --quick    # 2 seeds (minutes)
     python -m benchmarks.engine --others   # families that no constant of the engine was chosen by
+    python -m benchmarks.engine --many     # twenty dimensions and more
     python -m benchmarks.engine --pyvbmc   # also time PyVBMC on three problems in the same process
 
 Batches of 16, budget 50 (d + 2), the engine's own stop. Rows go to benchmarks/results/engine.csv at once; a second
@@ -57,6 +58,13 @@ OTHERS: dict[str, Callable[[int], Problem]] = {
     "skew 3": lambda s: P.skew(3),
     "banana 2": lambda s: P.banana_and_gauss(),
 }
+MANY: dict[str, Callable[[int], Problem]] = {
+    "gauss 20": lambda s: P.gauss(20, s),
+    "gauss 25": lambda s: P.gauss(25, s),
+    "boxed 20": lambda s: P.boxed(20, s),
+    "boxed 25": lambda s: P.boxed(25, s),
+}
+EVERY = FAMILIES | OTHERS | MANY
 MULTIMODAL = ("bimodal", "narrow")
 
 PYVBMC_CALLS = {
@@ -68,7 +76,7 @@ PYVBMC_CALLS = {
 
 def work(family: str, seed: int, method: Any = "auto") -> Row:
     """One run."""
-    problem = (FAMILIES | OTHERS)[family](seed)
+    problem = EVERY[family](seed)
     d = problem.n_dim
     start = time.perf_counter()
     result = basq.infer(
@@ -160,7 +168,7 @@ def table(rows: list[Row]) -> dict[str, Any]:
     print(f"{'family':<11} {'runs':>4} {'<0.1':>5} {'calls':>6} {'reach':>6} {'vbmc':>5} {'cov95':>6} {'rms z':>6} "
           f"{'wrong':>6} {'conv':>5} {'TV':>6} {'max KL':>7} {'sec':>6}")  # fmt: skip
     out: dict[str, Any] = {}
-    for family in FAMILIES | OTHERS:
+    for family in EVERY:
         mine = [r for r in rows if r["family"] == family]
         if mine:
             out[family] = f = figures(mine)
@@ -185,10 +193,12 @@ def main() -> None:
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--families", default="", help="comma-separated; all by default")
     parser.add_argument("--others", action="store_true", help="other families; rows in engine_others.csv")
+    parser.add_argument("--many", action="store_true", help="twenty dimensions and more; rows in engine_many.csv")
     parser.add_argument("--pyvbmc", action="store_true", help="also time PyVBMC (needs the extra 'bench')")
     options = parser.parse_args()
-    families = options.families.split(",") if options.families else list(OTHERS if options.others else FAMILIES)
-    output = options.output.with_stem(f"{options.output.stem}_others") if options.others else options.output
+    kind, which = ("others", OTHERS) if options.others else ("many", MANY) if options.many else ("", FAMILIES)
+    families = options.families.split(",") if options.families else list(which)
+    output = options.output.with_stem(f"{options.output.stem}_{kind}") if kind else options.output
     seeds = range(options.first_seed, options.first_seed + (2 if options.quick else options.seeds))
     tasks = [{"family": f, "seed": s} for s in seeds for f in families]
     results = table(run_all(work, tasks, output, jobs=options.jobs, restart=options.restart))

@@ -66,7 +66,7 @@ class _Calls:
 
 def _problem(model: str, seed: int, file: str) -> tuple[Any, Any, float, np.ndarray | None, bool]:
     if file:
-        own = _module(file)
+        own = module_of(file)
         log_likelihood, prior, log_evidence = own.PROBLEMS[model](seed)
         quantiles = getattr(own, "QUANTILES", {}).get(model)
         return log_likelihood, prior, log_evidence, None if quantiles is None else np.array(quantiles), False
@@ -75,7 +75,7 @@ def _problem(model: str, seed: int, file: str) -> tuple[Any, Any, float, np.ndar
     return problem.log_likelihood, problem.prior, problem.log_evidence, problem.quantiles, True
 
 
-def _module(file: str) -> Any:
+def module_of(file: str) -> Any:
     spec = importlib.util.spec_from_file_location(Path(file).stem, file)
     assert spec is not None
     assert spec.loader is not None
@@ -141,7 +141,7 @@ def main() -> None:
     parser.add_argument("--changes", default="", help="settings that differ, in JSON: '{\"batch.tail\": 0.0}'")
     parser.add_argument("--no-recognition", action="store_true", help="noise scales are not looked for")
     options = parser.parse_args()
-    names = list(_module(options.file).PROBLEMS) if options.file else list(ZOO.MODELS)
+    names = list(module_of(options.file).PROBLEMS) if options.file else list(ZOO.MODELS)
     names = options.models.split(",") if options.models else names
     groups = {"file": tuple(names)} if options.file else ZOO.GROUPS
     seeds = range(options.first_seed, options.first_seed + (1 if options.quick else options.seeds))

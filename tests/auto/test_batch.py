@@ -48,15 +48,21 @@ def test_tails_are_unsure_and_may_belong_to_the_posterior(cell):
 
 
 def test_a_heavy_draw_that_the_samples_have_missed_is_evaluated(cell):
-    rng = np.random.default_rng(2)
-    far = 0.5 + 0.8 * rng.normal(size=(5000, 3))
-    mean, sd = cell.model.predict(far)
-    optimistic = mean + 1.5 * sd + cell.measure.log_pdf(far) - typical_level(cell)
-    missed = far[[int((np.exp(np.minimum(optimistic, 0.0)) * sd).argmax())]]
-    known = replace(cell, estimate=replace(cell.estimate, heavy=missed[:0]))
+    """Of many points far out, that which would be worth most; the samples hold none that is worth as much."""
+    far = 0.5 + np.random.default_rng(2).normal(size=(5000, 3))
+    order = np.argsort(-worth(cell, np.concatenate([far, cell.population.warmer])))
+    missed, few = far[[order[order < len(far)][0]]], cell.population.warmer[order[order >= len(far)][100:] - len(far)]
+    near = replace(cell, population=replace(cell.population, warmer=few))
+    known = replace(near, estimate=replace(cell.estimate, heavy=missed[:0]))
     assert not (tail_batch(known, 8, BATCH.optimism) == missed).all(axis=1).any()
-    aware = replace(cell, estimate=replace(cell.estimate, heavy=missed))
+    aware = replace(near, estimate=replace(cell.estimate, heavy=missed))
     assert (tail_batch(aware, 8, BATCH.optimism) == missed).all(axis=1).any()
+
+
+def worth(cell, u):
+    """Standard deviation, in nats, times how far an optimist takes a point for one of the posterior."""
+    mean, sd = cell.model.predict(u)
+    return np.exp(np.minimum(mean + 1.5 * sd + cell.measure.log_pdf(u) - typical_level(cell), 0.0)) * sd
 
 
 def test_tails_keep_apart(cell):

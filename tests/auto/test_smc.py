@@ -5,9 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from basq.auto.settings import Samples
-from basq.auto.smc import temper
+from basq.auto.chart import Chart
+from basq.auto.settings import Integration, Samples
+from basq.auto.smc import temper, turned
 from basq.numerics.gaussians import GaussianMixture
+from basq.numerics.student import StudentMixture
 
 PRIOR = GaussianMixture.standard(3)
 
@@ -61,3 +63,32 @@ def test_warmer_stages_go_from_the_prior_to_the_posterior():
     assert 200 <= len(found.warmer) <= 400
     assert np.median(distance[:30]) > 5.0 * np.median(distance[-30:])
     assert np.median(distance) > 2.0 * np.median(np.abs(found.u - 1.0).max(axis=1))
+
+
+def test_a_gaussian_accepts_every_turn():
+    rng = np.random.default_rng(0)
+    about = Chart(np.array([1.0, -2.0]), np.array([[0.5, 0.0], [0.3, 2.0]]))
+    density = GaussianMixture(np.ones(1), about.mean[None], (about.root @ about.root.T)[None])
+    u = density.sample(4000, rng)
+    new, gained = turned(u, about, rng, (1.0, 0.5, 0.25))
+    np.testing.assert_allclose(gained, density.log_pdf(new) - density.log_pdf(u), atol=1e-10)
+    np.testing.assert_allclose(new.mean(axis=0), about.mean, atol=0.1)
+    np.testing.assert_allclose(np.cov(new.T), density.covs[0], rtol=0.1, atol=0.05)
+
+
+def test_twenty_dimensions_are_sampled_and_integrated():
+    """Random walks leave a covariance that is several times too narrow along some direction."""
+    prior, model, width = GaussianMixture.standard(20), Gaussian(0.5, 0.02), 0.02
+    rng = np.random.default_rng(0)
+    found = temper(model, prior, 1000, rng, Samples())
+    assert found.beta == 1.0
+    spread = np.linalg.eigvalsh(np.cov(found.u.T)) / (width**2 / (1.0 + width**2))
+    assert spread.min() > 0.5
+    assert spread.max() < 1.6
+    proposal = StudentMixture.of(found.u, rng, Integration().mixture)
+    u = proposal.sample(10_000, rng)
+    log_terms = model.mean(u) + prior.log_pdf(u) - proposal.log_pdf(u)
+    terms = np.exp(log_terms - log_terms.max())
+    assert terms.sum() ** 2 / (terms @ terms) > 2000.0
+    truth = 20 * (np.log(width) - 0.5 * np.log1p(width**2) - 0.5 * 0.5**2 / (1.0 + width**2))
+    assert abs(np.log(terms.mean()) + log_terms.max() - truth) < 0.04

@@ -21,7 +21,7 @@ BLOCK = re.compile(
     r"^(?P<indent> *)```(?P<kind>python|bash|console|text)(?: (?P<label>[\w.]+))?\n(?P<text>.*?)^ *```$",
     re.MULTILINE | re.DOTALL,
 )
-NUMBER = re.compile(r"-?\d[\d,]*\.?\d*(?:e[+-]?\d+)?")
+NUMBER = re.compile(r"-?\d[\d,]*\.?\d*(?:e[+-]?\d+)?|True|False")
 VALUE = re.compile(r"(-?[\d.]+) ± ([\d.]*\d)")
 NEEDS = {"## Dask": "distributed", "## Ray": "ray", "## MPI": "mpi4py"}
 
@@ -63,7 +63,7 @@ def agrees(shown, printed):
 
 
 def by_words(text):
-    """The last line with the same words, for all lines of a text."""
+    """The last line with the same words, for all lines of a text; numbers, yes and no are no words."""
     lines = [" ".join(line.split()) for line in text.splitlines() if line.strip()]
     return {NUMBER.sub("#", line): line for line in lines}
 

@@ -78,7 +78,8 @@ MODEL = basq.Model(simulate, gauss, PRIOR, cheap={"sigma": SIGMA})
 
 @pytest.fixture(scope="module")
 def first():
-    return basq.infer(MODEL, seed=1, progress=False)
+    """128 calls: one that ends after 96 wants 16 more for some of the answers below, and says so."""
+    return basq.infer(MODEL, seed=3, progress=False)
 
 
 @pytest.fixture(scope="module")

@@ -172,25 +172,29 @@ def _models(
     elif not charts:
         log_posterior = own.log_values + log_measure
         charts = [Chart.first(own.u, log_posterior, settings.chart, kind) for kind in kinds]
-    bends = _bends(plan, own, log_measure, settings.values)
+    bends, least = _bends(plan, own, log_measure, settings.values)
     models = [
         LogModel.fit(own, log_measure, chart, plan.warm, settings, bend=bend, rescue=plan.rescue)
         for chart in charts for bend in bends
     ]  # fmt: skip
-    if plan.warm is not None:
+    if plan.warm is not None and plan.warm.scale.bend >= least:
         models.append(plan.warm.again(own, log_measure, settings))
     compared = len(own) if len(charts) * len(bends) > 1 else plan.n_compared
     return sorted(models, key=lambda m: -m.held_out - _custom(m, settings)), compared
 
 
-def _bends(plan: Plan, own: Observations, log_measure: FloatArray, settings: Values) -> tuple[float, ...]:
-    """Gaps from which values may be compressed."""
+def _bends(plan: Plan, own: Observations, log_measure: FloatArray, settings: Values) -> tuple[tuple[float, ...], float]:
+    """Gaps from which values may be compressed, and the least that their noise allows."""
     finite, d = np.isfinite(own.log_values), own.u.shape[1]
     values, log_posterior = own.log_values[finite], (own.log_values + log_measure)[finite]
-    reach = Reach.of(values, log_posterior.max() - log_posterior, d, settings.window(d))
+    gap = log_posterior.max() - log_posterior
+    reach = Reach.of(values, gap, d, settings.window(d))
+    noise = own.noise[finite][gap <= reach.reach]
+    estimated = plan.warm.noise or 0.0 if plan.warm is not None else 0.0
+    least = settings.noisy_bend * float(np.median(np.where(np.isnan(noise), estimated, noise))) ** 2
     if plan.warm is not None and reach.filled and not plan.compare and plan.warm.reach.filled:
-        return (plan.warm.scale.bend,)
-    return reach.bends(settings)
+        return (plan.warm.scale.bend if plan.warm.scale.bend >= least else np.inf,), least
+    return reach.bends(settings, least), least
 
 
 def _custom(model: LogModel, settings: Settings) -> float:

@@ -14,10 +14,8 @@ from scipy.special import ndtr, ndtri
 from basq.auto.settings import Charts, quadratic
 from basq.numerics.gaussians import LOG_2PI, NARROWEST, GaussianMixture, Measure, mean_and_root
 from basq.numerics.linalg import cho_inverse, cholesky, solve_lower
+from basq.prior.periodic import LEAST_PROBABILITY
 from basq.types import BoolArray, FloatArray
-
-LEAST_PROBABILITY = 1e-15
-"""Distance of a probability from zero and one, so that u is finite."""
 
 
 @dataclass(frozen=True)
@@ -59,8 +57,9 @@ class Chart:
         points, log_density = points[finite], log_density[finite]
         own, d = cls.of(points), points.shape[1]
         rows, columns = np.triu_indices(d)
-        of_samples = own, float(log_density.mean()) + 0.5 * d
-        if len(points) < settings.per_coefficient * quadratic(d):
+        of_samples = own, float((log_density / len(points)).sum()) + 0.5 * d  # not the mean, whose sum may overflow
+        huge = np.abs(log_density).max(initial=0.0) > 1e100  # whose square would overflow
+        if huge or len(points) < settings.per_coefficient * quadratic(d):
             return of_samples
         z = own.whiten(points)
         central = np.argsort((z * z).sum(axis=1))[: int(settings.central * len(z))]

@@ -8,6 +8,7 @@ import numpy as np
 
 from basq.auto.audit import audit, overcaution
 from basq.auto.batch import cell_batch, share_of, unsure_batch
+from basq.auto.blind import Blind
 from basq.auto.cells import Cell, Kinds, Plan, Total, allocate
 from basq.auto.density import CellBand, CellDensity
 from basq.auto.error import fixed_terms, standard_deviation, unseen
@@ -18,42 +19,17 @@ from basq.auto.partition import first_plan, plan_cells
 from basq.auto.recognised import Knowledge, RecognisedFit
 from basq.auto.seen import Seen
 from basq.auto.settings import Settings
+from basq.auto.turned import TurnedBand, TurnedPosterior
 from basq.auto.verdict import Facts, converged, doubts, unexplored
 from basq.errors import InputError
-from basq.method import Audit, Batch, Fit, Posterior
+from basq.method import Audit, Batch, Fit, LogSurrogate, Posterior
 from basq.numerics.gaussians import Measure
 from basq.numerics.stopwatch import Stopwatch
 from basq.observations import Observations
 from basq.posterior.sampled import SampledPosterior
 from basq.prior import Prior
+from basq.prior.periodic import Turn
 from basq.types import FloatArray
-
-
-@dataclass(frozen=True)
-class Blind(Fit):
-    """The state while every value seen is zero (−inf): nothing to model, only to search.
-
-    Attributes
-    ----------
-    u : (n, d) array
-        Where.
-    knowledge : Knowledge or None
-        Of parameters whose effect has a closed form.
-    """
-
-    u: FloatArray
-    knowledge: Knowledge | None = None
-
-    log_evidence = float("-inf")
-    log_evidence_std = float("inf")
-
-    @property
-    def posterior(self) -> Posterior:
-        raise InputError("Every likelihood value so far is zero (−inf): there is no posterior yet.")
-
-    def converged(self, dlogz: float) -> tuple[bool, str]:
-        """Nothing is known."""
-        return False, f"all {len(self.u)} likelihood values so far are zero (−inf)"
 
 
 @dataclass(frozen=True)
@@ -81,6 +57,8 @@ class AutoFit(Fit):
     settings : Settings
     seconds : mapping
         Where the time went, by stage.
+    turn : Turn or None
+        Of periodic parameters: cells, explorer and leads are over turned points.
     knowledge : Knowledge or None
         Of parameters whose effect has a closed form.
     """
@@ -96,6 +74,7 @@ class AutoFit(Fit):
     seed: int
     settings: Settings
     seconds: Mapping[str, float]
+    turn: Turn | None = None
     knowledge: Knowledge | None = None
 
     @property
@@ -125,9 +104,9 @@ class AutoFit(Fit):
         return () if self.knowledge is None else self.knowledge.notes
 
     @property
-    def log_surrogate(self) -> CellBand:
+    def log_surrogate(self) -> LogSurrogate:
         """What is believed about the log-likelihood."""
-        return CellBand(self.cells)
+        return CellBand(self.cells) if self.turn is None else TurnedBand(CellBand(self.cells), self.turn)
 
     @cached_property
     def posterior(self) -> Posterior:
@@ -138,7 +117,16 @@ class AutoFit(Fit):
         log_density = CellDensity(self.cells, self.measure, self.total.log_mean)
         # the draws are nearly right already: the moves only part those that were drawn twice
         rng, n_moves = np.random.default_rng(self.seed), self.settings.samples.posterior_moves
-        return SampledPosterior.build(log_density, u, log_weights, rng, n_moves=n_moves)
+        found = SampledPosterior.build(log_density, u, log_weights, rng, n_moves=n_moves)
+        return found if self.turn is None else TurnedPosterior.of(found, self.turn)
+
+    def turned(self) -> Turn | None:
+        """Where periodic parameters should be cut, unless they are cut well."""
+        if self.turn is None:
+            return None
+        found = self.posterior
+        assert isinstance(found, SampledPosterior)
+        return self.turn.better(found.points, np.exp(found.log_weights))
 
 
 @dataclass(frozen=True)
@@ -211,12 +199,35 @@ class Auto:
     def _learn(
         self, observations: Observations, prior: Prior, previous: Fit | None, rng: np.random.Generator
     ) -> AutoFit | Blind:
-        """Audit the last batch, then learn from it: plan, cells, total, leads, facts for the verdict."""
+        """Learn where periodic parameters are cut as before; anew, if the posterior turns out to lie there."""
         if not np.isfinite(observations.log_values).any():
             return Blind(observations.u)
+        last, turn = previous if isinstance(previous, AutoFit) else None, None
+        if prior.periodic.any():
+            best = observations.u[np.argmax(observations.log_values)]
+            turn = last.turn if last is not None else Turn.opposite(best, prior.periodic)
+        fitted = self._learn_at(turn, observations, prior, last, rng)
+        better = fitted.turned()
+        if better is None:
+            return fitted
+        # what was said about earlier batches holds wherever the circles are cut
+        kept = {name: getattr(fitted.facts, name) for name in ("audits", "explored", "climbing")}
+        anew = self._learn_at(better, observations, prior, None, rng)
+        return replace(anew, facts=replace(anew.facts, **kept), tested=fitted.tested)
+
+    def _learn_at(
+        self,
+        turn: Turn | None,
+        observations: Observations,
+        prior: Prior,
+        last: AutoFit | None,
+        rng: np.random.Generator,
+    ) -> AutoFit:
+        """Audit the last batch, then learn from it: plan, cells, total, leads, facts for the verdict."""
         settings, clock = self.settings, Stopwatch()
+        if turn is not None:
+            observations = replace(observations, u=turn.of(observations.u))
         seen = Seen.of(observations, prior.measure, settings.start.abyss)
-        last = previous if isinstance(previous, AutoFit) else None
         kinds = (None, prior.flat) if settings.chart.flat and prior.flat.any() else (None,)
         with clock("fit"):
             news = News.of(last, seen) if last else News.first()
@@ -233,7 +244,8 @@ class Auto:
         n_explored = int(observations.explores.sum())
         facts = _facts(cells, total, news, leads, last, n_explored=n_explored, settings=settings)
         return AutoFit(
-            cells, total, explorer, leads, facts, news.tested, prior.measure, len(seen), seed, settings, clock.seconds
+            cells, total, explorer, leads, facts, news.tested, prior.measure, len(seen), seed, settings, clock.seconds,
+            turn,
         )  # fmt: skip
 
     def select(
@@ -265,6 +277,8 @@ class Auto:
         if isinstance(fitted, Blind):
             everything = np.concatenate([fitted.u, taken])
             return Batch(spread_points(everything, batch_size, rng, own), explores=True)
+        turn = fitted.turn
+        taken = taken if turn is None else turn.of(taken)
         settled = not doubts(fitted.facts, own.generous, settings)
         only = settled and unexplored(fitted.facts, own.generous, settings)
         n_explore = share_of(batch_size, own.share_only if only else own.share, rng)
@@ -282,8 +296,9 @@ class Auto:
         found = explore(
             fitted.explorer, np.concatenate([points, taken]), n_explore - unsure, rng, fitted.leads, settings
         )  # fmt: skip
-        n = batch_size - n_explore
-        return Batch(np.concatenate([points, found]), explores=np.arange(len(points) + len(found)) >= n)
+        every = np.concatenate([points, found])
+        explores = np.arange(len(every)) >= batch_size - n_explore
+        return Batch(every if turn is None else turn.back(every), explores=explores)
 
 
 @dataclass(frozen=True)

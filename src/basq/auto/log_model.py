@@ -110,11 +110,15 @@ class LogModel:
         start, prior = kernel.trend.start(chart.axes), kernel.trend.hyperprior(z.shape[1])
         afresh = previous is None or rescue or np.isinf(bend) != np.isinf(previous.scale.bend)
 
-        def learn(sd: float) -> GP:
-            """Fit as if every unknown noise had this standard deviation, in nats."""
-            search = partial(fit, z, y, start, noise=1e-8, known_noise=data.noise(sd), hyperprior=prior)
-            last = previous.gp.optimum if previous else None
-            if not afresh:
+        unknown = data.unknown(own) if np.isnan(known).any() else None
+        search = partial(
+            fit, z, y, start, noise=1e-8, known_noise=data.noise(0.0), unknown_noise=unknown, hyperprior=prior
+        )
+
+        def learn() -> GP:
+            alike = previous is not None and (previous.noise is None) == (unknown is None)
+            last = previous.gp.optimum if previous is not None and alike else None
+            if last is not None and not afresh:
                 found = search(recalled=last, max_steps=kernel.next_steps)
                 if found.misfit < kernel.astray:
                     return found
@@ -127,13 +131,9 @@ class LogModel:
             zeros = Feasibility.learn(
                 chart.whiten(observations.u), finite, previous.feasible if previous else None, kernel.classifier
             )
-        if not np.isnan(known).any():
-            return cls(learn(0.0), chart, data.scale, data.reach, zeros, data.in_play, own)
-        before = previous.noise if previous else None
-        near = (max(0.5 * before, own.least_unknown), before, 2.0 * before) if before else ()
-        tried = {sd: learn(sd) for sd in (*near, *(own.unknown_noise if rescue or not near else ()))}
-        noise = max(tried, key=lambda sd: tried[sd].log_marginal_likelihood - prior.penalty(tried[sd].kernel.theta)[0])
-        return cls(tried[noise], chart, data.scale, data.reach, zeros, data.in_play, own, noise)
+        gp = learn()
+        noise = None if unknown is None or gp.optimum is None else float(np.exp(gp.optimum.theta[-1]))
+        return cls(gp, chart, data.scale, data.reach, zeros, data.in_play, own, noise)
 
     def again(self, observations: Observations, log_measure: FloatArray, settings: Settings) -> "LogModel":
         """The same surrogate for more observations: its coordinates, hyperparameters and gap to compress from."""

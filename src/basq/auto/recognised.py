@@ -68,7 +68,9 @@ class Knowledge:
         """What the observations say; None while there are fewer than ``enough`` for so many parameters."""
         if last is None and (len(seen) < enough(prior.n_dim) or not np.isfinite(seen.log_likelihood).any()):
             return None
-        deep = seen.log_likelihood < -1e100  # whose square would overflow
+        if last is None and seen.log_likelihood.max() > 1e100:  # whose square would overflow
+            return None
+        deep = np.abs(seen.log_likelihood) > 1e100
         seen = replace(seen, log_likelihood=np.where(deep, -np.inf, seen.log_likelihood))
         probes = Probes.plan(seen, prior, settings) if last is None else last.probes
         wanted = probes.missing(seen)

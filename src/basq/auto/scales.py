@@ -164,8 +164,8 @@ def candidates(observations: Observations, prior: Prior, settings: Recognition) 
     if not prior.is_separable or prior.n_dim == 1:
         return []
     positive = prior.bounds[:, 0] >= 0.0
-    suspect = _suspects(observations, settings)
-    return [Axis(i, not positive[i]) for i in range(prior.n_dim) if positive[i] or suspect[i]]
+    likely = (positive | _suspects(observations, settings)) & ~prior.periodic
+    return [Axis(int(i), not positive[i]) for i in np.flatnonzero(likely)]
 
 
 def _suspects(observations: Observations, settings: Recognition) -> BoolArray:
@@ -187,7 +187,9 @@ def _suspects(observations: Observations, settings: Recognition) -> BoolArray:
     variance = np.sum((misfit - features @ found) ** 2) / (n - features.shape[1])
     errors = np.sqrt(variance * np.sum(inverse[1 : d + 1] ** 2, axis=1))
     slopes = np.abs(found[1 : d + 1])
-    out: BoolArray = (slopes > settings.suspect[0] * errors) & (slopes > settings.suspect[1] * x.std(axis=0))
+    with np.errstate(over="ignore"):  # of a prior up to the largest numbers
+        spread = x.std(axis=0)
+    out: BoolArray = (slopes > settings.suspect[0] * errors) & (slopes > settings.suspect[1] * spread)
     return out
 
 

@@ -84,11 +84,11 @@ class Values:
     noise_floor: float = 1e-3  # Least noise sd of a value, in scaled nats.
     noise_slope: float = 0.1  # Noise sd per nat below what is in play. [ablation "no noise shaping"]
     bends: tuple[float, float] = (8.0, 0.1)  # Ratio of gaps to compress from that compete; the least, in windows.
+    noisy_bend: float = 30.0  # The least again, in squared noises: log Z is too low by up to 1.5 / so much. [theory]
     unbent: float = 3.0  # Nats by which compressed values have to be predicted better than plain ones.
     deepest: float = 1e6  # Scaled nats below the best at which values end: lower ones tell nothing more.
-    # First guesses of a noise that is not known, in nats; after every batch it may halve or double.
-    unknown_noise: tuple[float, ...] = (0.1, 0.3, 1.0, 3.0)
-    least_unknown: float = 0.01  # Where halving ends, in nats: a noise of nothing takes as long to grow again.
+    unknown_noise: tuple[float, ...] = (0.1, 1.0)  # First guesses of a noise that is not known, in nats,
+    unknown_spread: float = 3.0  # and spread of its logarithm about that of one nat in a prior.
     penalty_slope: float = 1.5  # Pessimism: nats taken off per nat of sd, [tried]
     penalty_from: float = 2.0  # beyond this sd (both in scaled nats). [tried]
     bonus_cap: float = 2.0  # Largest sd, in nats, whose C/2 is believed: a larger one says only that nothing is known.
@@ -147,7 +147,8 @@ class Samples:
     moves: int = 3  # Metropolis moves per stage,
     last_moves: int = 8  # and at the last one; [tried]
     posterior_moves: int = 10  # and of the samples that a result has.
-    steps: tuple[float, float] = (1.0, 0.3)  # Lengths of a move, in units of the best for a Gaussian.
+    steps: tuple[float, float] = (1.0, 0.3)  # Lengths of a difference, in units of the best for a Gaussian.
+    turns: tuple[float, ...] = (1.0, 0.5, 0.25)  # Sines of the angles of a turn: from a new draw to a small step.
     kept: float = 0.5  # Share of the effective sample size that is kept from one stage to the next. [tried]
     least_growth: float = 1.1  # Of the inverse temperature, so that it ends.
     fewer: int = 2  # So many times fewer samples at the stages on the way, which only have to lead to the last one.
@@ -215,8 +216,7 @@ class Audits:
     surprise: float = 3.0  # Nats above its prediction that make a point of the posterior a surprise,
     surprise_noise: float = 3.0  # and standard deviations of its noise on top.
     floor: float = 0.01  # Nats: residuals below this are as good as none, whatever the process claims.
-    # Cap on squared standardised residuals: one early disaster would otherwise rule for ten batches. [tried]
-    largest_z2: float = 25.0
+    largest_z2: float = 25.0  # Cap on squared standardised residuals: one disaster would rule for batches. [tried]
     largest: float = 20.0  # Cap on residuals in nats.
     zero: float = 50.0  # Nats that a likelihood of zero is taken to lie below its prediction.
     negligible: float = 0.01  # Share of the evidence below which a cell has nothing to say.

@@ -93,7 +93,7 @@ def temper(
             beta = following
         particles = particles.take(systematic(weights, n if last else n // settings.fewer, rng))
         n_moves = settings.last_moves if last else settings.moves
-        move(particles, model, measure, beta, n_moves, rng, steps=settings.steps)
+        move(particles, model, measure, beta, n_moves, rng, settings=settings)
         if last:
             break
     return Population(particles.u, beta, _thinned(warmer[-settings.warmer_stages :], settings.warmer))
@@ -136,24 +136,37 @@ def move(
     n_moves: int,
     rng: np.random.Generator,
     *,
-    steps: tuple[float, float],
+    settings: Samples,
 ) -> None:
-    """Metropolis moves at an inverse temperature, random walks and differential evolution in turn.
+    """Metropolis moves at an inverse temperature, turns about the samples' mean and differential evolution in turn.
 
     Delayed acceptance: the costly correction is computed only where the mean alone accepts.
     """
     n, d = particles.u.shape
-    root = Chart.of(particles.u).root * 2.38 / np.sqrt(d)
+    about = Chart.of(particles.u)
     for k in range(n_moves):
-        size = rng.choice(steps, size=(n, 1))
         if k % 2:
-            step = rng.standard_normal((n, d)) @ root.T
+            size = rng.choice(settings.steps, size=(n, 1)) * 2.38 / np.sqrt(2 * d)
+            u = particles.u + size * (particles.u[rng.permutation(n)] - particles.u[rng.permutation(n)])
+            gained = np.zeros(n)
         else:
-            step = (particles.u[rng.permutation(n)] - particles.u[rng.permutation(n)]) * (2.38 / np.sqrt(2 * d))
-        u = particles.u + size * step
+            u, gained = turned(particles.u, about, rng, settings.turns)
         mean, log_measure = model.mean(u), measure.log_pdf(u)
-        ratio = beta * (mean - particles.mean) + log_measure - particles.log_measure
+        ratio = beta * (mean - particles.mean) + log_measure - particles.log_measure - gained
         accepted = np.flatnonzero(np.log(rng.random(n)) < ratio)
         new = Particles(u[accepted], log_measure[accepted], mean[accepted], *model.correction(u[accepted]))
         again = np.log(rng.random(len(accepted))) < beta * (new.correction - particles.correction[accepted])
         particles.put(accepted[again], new.take(again))
+
+
+def turned(
+    u: FloatArray, about: Chart, rng: np.random.Generator, sines: tuple[float, ...]
+) -> tuple[FloatArray, FloatArray]:
+    """Turn samples u (n, d) towards draws of a Gaussian about them, (n, d); what its log-density gains by it, (n,).
+
+    A turn (a preconditioned Crank-Nicolson move) keeps the Gaussian, which would accept every one, by whatever angle
+    and in any number of dimensions. A random walk takes d moves to get as far.
+    """
+    z, sine = about.whiten(u), rng.choice(sines, size=(len(u), 1))
+    new = np.sqrt(1.0 - sine**2) * z + sine * rng.standard_normal(z.shape)
+    return about.mean + new @ about.root.T, 0.5 * (z * z - new * new).sum(axis=1)

@@ -10,6 +10,7 @@ import numpy as np
 
 from basq.auto.chart import Chart
 from basq.auto.settings import Values, quadratic
+from basq.gp.fit import UnknownNoise
 from basq.observations import Observations
 from basq.types import BoolArray, FloatArray
 
@@ -95,11 +96,15 @@ class Reach:
         spanned = self.reach if np.isinf(bend) else bend * float(np.log1p(self.reach / bend))
         return Scale(min(self.window / spanned, 1.0), self.top, bend)
 
-    def bends(self, settings: Values) -> tuple[float, ...]:
-        """Gaps to compress from that compete."""
-        ratio, least = settings.bends
+    def bends(self, settings: Values, least: float) -> tuple[float, ...]:
+        """Gaps to compress from that compete; ``least`` is the least that the noise of the values allows.
+
+        Compression shrinks noise with the gap, so that a value which noise has lowered would be believed more than one
+        that it has raised: by σ² (2 − 1/2) / (s + gap) nats the process would be too low.
+        """
+        ratio, windows = settings.bends
         out, bend = [np.inf], self.reach
-        while bend >= least * self.window:
+        while bend >= max(windows * self.window, least):
             out.append(bend)
             bend /= ratio
         return tuple(out)
@@ -162,3 +167,8 @@ class Data:
         """Variances (n,), as if every unknown noise had this standard deviation, in nats."""
         observed = np.where(np.isnan(self.known), sd, self.known) / self.scale.slope(self.y)
         return self.shaped**2 + observed**2
+
+    def unknown(self, settings: Values) -> UnknownNoise:
+        """The noise that is not known, to be learned; its standard deviation is in nats."""
+        weights = np.isnan(self.known) / self.scale.slope(self.y) ** 2
+        return UnknownNoise(weights, settings.unknown_noise, settings.unknown_spread)

@@ -21,6 +21,9 @@ estimate finite when a long lengthscale makes the constant and the kernel interc
 NOISE_BOUNDS = (1e-10, 1.0)
 """Allowed noise variance, relative to the kernel variance."""
 
+UNKNOWN_BOUNDS = (1e-3, 1e3)
+"""Allowed standard deviation of unknown noise, in the units that it is learned in."""
+
 FEW = 1.25
 """Growth of the number of data up to which hyperparameters may be kept."""
 
@@ -64,6 +67,30 @@ class Hyperprior:
         return 0.5 * float(z @ z), z / self.sd
 
 
+@dataclass(frozen=True)
+class UnknownNoise:
+    """One standard deviation of noise that some data share, and that is learned with the hyperparameters.
+
+    Attributes
+    ----------
+    weights : (n,) array
+        Variance of each datum per unit of the noise's variance; zero where the noise is known.
+    guesses : tuple of float
+        Standard deviations that the search may begin with.
+    spread : float
+        Of the logarithm, about that of one, in the prior.
+    """
+
+    weights: FloatArray
+    guesses: tuple[float, ...]
+    spread: float
+
+    def variances(self, log_sd: float) -> FloatArray:
+        """Of the data, (n,)."""
+        out: FloatArray = np.exp(2.0 * log_sd) * self.weights
+        return out
+
+
 def profiled_mean(factor: FloatArray, y: FloatArray, variance: float) -> tuple[float, float]:
     """Best constant mean under its wide prior, and the prior's penalty there."""
     ones = np.ones(len(y))
@@ -84,22 +111,29 @@ def negative_log_posterior(
     constant_mean: bool,
     noise: float | None,
     known_noise: FloatArray | float = 0.0,
+    unknown_noise: UnknownNoise | None = None,
 ) -> tuple[float, FloatArray]:
     """Minus log marginal likelihood minus log hyperprior, and its gradient.
 
     Parameters
     ----------
     theta : (p,) or (p + 1,) array
-        Kernel hyperparameters; then the log of the relative noise variance if ``noise`` is None.
+        Kernel hyperparameters; then the log of the relative noise variance if ``noise`` is None, or of the standard
+        deviation of unknown noise.
     noise : float or None
         Noise variance relative to the kernel variance, or None to learn it.
     known_noise : float or (n,) array
         Noise variance known for each datum, on top of it.
+    unknown_noise : UnknownNoise or None
+        Further noise, to be learned.
     """
     n_kernel = len(kernel.theta)
     current = kernel.with_theta(theta[:n_kernel])
     relative = float(np.exp(theta[-1])) if noise is None else noise
     added = relative * current.variance
+    if unknown_noise is not None:
+        unknown = unknown_noise.variances(theta[-1])
+        known_noise = known_noise + unknown
     k, contract = current.with_gradient(x)
     factor, _ = cholesky(k, plus=added + known_noise)
     mean, mean_penalty = profiled_mean(factor, y, current.variance) if constant_mean else (0.0, 0.0)
@@ -118,6 +152,10 @@ def negative_log_posterior(
         z = (theta[-1] - np.log(1e-4)) / 3.0
         penalty += 0.5 * z * z
         gradient = np.append(gradient, by_noise + z / 3.0)
+    if unknown_noise is not None:
+        z = theta[-1] / unknown_noise.spread
+        penalty += 0.5 * z * z
+        gradient = np.append(gradient, 2.0 * float(diagonal(g.T) @ unknown) + z / unknown_noise.spread)
     return value + mean_penalty + penalty, gradient
 
 
@@ -129,6 +167,7 @@ def fit(
     constant_mean: bool = False,
     noise: float | None = 1e-6,
     known_noise: FloatArray | float = 0.0,
+    unknown_noise: UnknownNoise | None = None,
     hyperprior: Hyperprior | None = None,
     recalled: Optimum | None = None,
     other_starts: Sequence[Kernel] = (),
@@ -148,6 +187,8 @@ def fit(
         Noise variance relative to the kernel variance; None learns it.
     known_noise : float or (n,) array
         Noise variance known for each datum, on top of it.
+    unknown_noise : UnknownNoise, optional
+        Further noise, to be learned; the logarithm of its standard deviation is the last of the optimum's ``theta``.
     hyperprior : Hyperprior, optional
         Weak priors by default.
     recalled : Optimum, optional
@@ -167,27 +208,35 @@ def fit(
     lower, upper = prior.lower, prior.upper
     if noise is None:
         lower, upper = np.append(lower, np.log(NOISE_BOUNDS[0])), np.append(upper, np.log(NOISE_BOUNDS[1]))
+    if unknown_noise is not None:
+        low, high = np.log(UNKNOWN_BOUNDS)
+        lower, upper = np.append(lower, low), np.append(upper, high)
     family = start.prepared(x)
 
     def objective(t: FloatArray) -> tuple[float, FloatArray]:
         try:
             return negative_log_posterior(
-                t, x, y, family, prior, constant_mean=constant_mean, noise=noise, known_noise=known_noise
-            )
+                t, x, y, family, prior, constant_mean=constant_mean, noise=noise, known_noise=known_noise,
+                unknown_noise=unknown_noise,
+            )  # fmt: skip
         except FitError:  # a step far outside: send the search back
             return 1e25, np.zeros_like(t)
 
     guesses = [k.theta if noise is not None else np.append(k.theta, np.log(1e-4)) for k in (start, *other_starts)]
+    if unknown_noise is not None:
+        guesses = [np.append(t, np.log(sd)) for t in guesses for sd in unknown_noise.guesses]
     optima = []
     if recalled is not None:
         optima.append(descend(objective, recalled.theta, lower, upper, max_steps, recalled.spread))
-        del guesses[0]
+        del guesses[: len(guesses) // (1 + len(other_starts))]  # those of the first kernel
     if guesses:
         best_guess = min(guesses, key=lambda t: objective(np.clip(t, lower, upper))[0]) if guesses[1:] else guesses[0]
         optima.append(descend(objective, best_guess, lower, upper, max_steps))
     best = min(optima, key=lambda optimum: optimum.value)
     kernel = start.with_theta(best.theta[: len(start.theta)])
     relative = float(np.exp(best.theta[-1])) if noise is None else noise
+    if unknown_noise is not None:
+        known_noise = known_noise + unknown_noise.variances(best.theta[-1])
     gp = GP.condition(x, y, kernel, noise=relative * kernel.variance + np.broadcast_to(known_noise, len(x)))
     mean = profiled_mean(gp.factor, y, kernel.variance)[0] if constant_mean else 0.0
     return replace(gp, mean=mean, n_learned=len(x), optimum=best)

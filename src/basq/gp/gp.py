@@ -7,6 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
+from basq.errors import FitError
 from basq.gp.kernels.base import Kernel
 from basq.numerics.gaussians import LOG_2PI
 from basq.numerics.linalg import cho_inverse, cho_solve, cholesky, inverse_lower, product_lower, row_blocks, solve_lower
@@ -210,7 +211,10 @@ class GP:
         variances = np.broadcast_to(np.asarray(noise, dtype=float), (len(x),)).copy()
         corner = solve_lower(self.factor, self.kernel(self.x, x))
         own = self.kernel(x, x) + np.diag(variances)
-        block, jitter = cholesky(own - corner.T @ corner, scale=float(np.mean(np.diag(own))))
+        try:
+            block, jitter = cholesky(own - corner.T @ corner, scale=float(np.mean(np.diag(own))))
+        except FitError:  # rounding has eaten what is left, as after many data at one point
+            return self._anew(x, y, variances)
         n, m = len(self.x), len(x)
         factor = np.zeros((n + m, n + m), order="F")
         factor[:n, :n], factor[n:, :n], factor[n:, n:] = self.factor, corner.T, block
@@ -224,6 +228,12 @@ class GP:
             self.n_learned,
             self.optimum,
         )
+
+    def _anew(self, x: FloatArray, y: FloatArray, variances: FloatArray) -> "GP":
+        """Add data, with the same hyperparameters, by factorising everything."""
+        everything, noise = np.concatenate([self.x, x]), np.concatenate([self.noise, variances])
+        gp = GP.condition(everything, np.concatenate([self.y, y]), self.kernel, mean=self.mean, noise=noise)
+        return replace(gp, n_learned=self.n_learned, optimum=self.optimum)
 
     def grown(self, x: FloatArray, y: FloatArray, noise: FloatArray) -> "GP | None":
         """Add the data that come after this process's own; None where x (n, d) or the noise (n,) begin with others.

@@ -144,13 +144,17 @@ class Corner:
         t = np.linspace(*self._inside(i), 400)
         pdf = np.maximum(np.nan_to_num(density.pdf(t)), 0.0)
         low, middle, high = density.ppf([0.16, 0.5, 0.84])
-        axis.fill_between(t, pdf, where=((t >= low) & (t <= high)).tolist(), color=SHADES[1], lw=0)
+        within = (t >= low) & (t <= high) if low <= high else (t >= low) | (t <= high)  # round a circle
+        axis.fill_between(t, pdf, where=within.tolist(), color=SHADES[1], lw=0)
         axis.plot(t, pdf, color=BLUE, lw=1.3)
         axis.axvline(middle, color=BLUE, lw=0.8, ls=(0, (4, 3)))
         axis.set_ylim(0.0, 1.08 * float(pdf.max()) or 1.0)
         axis.set_yticks([])
         unit = Unit.of(*self.ranges[i])
         exponent = None if unit.offset else unit.exponent  # that of the numbers below
+        if self.result.prior.periodic[self.dims[i]]:
+            period = float(np.ptp(self.result.prior.bounds[self.dims[i]]))
+            low, high = middle - (middle - low) % period, middle + (high - middle) % period
         axis.set_title(estimate(float(low), float(middle), float(high), exponent), fontsize=8.5, pad=5)
 
     def draw_pair(self, axis: "Axes", row: int, column: int) -> None:

@@ -20,6 +20,8 @@ WIDER = 1.5
 """The same, once its bias is corrected."""
 LEAST = 0.6
 """Width of the narrowest filter, in steps of the grid: a narrower one would show single samples."""
+NEAR = 0.05
+"""Of the way round a circle: samples so near to both of its ends are taken to go on beyond them."""
 UPRIGHT = 0.3
 """Correlation below which the grid does not lean."""
 
@@ -45,11 +47,11 @@ class LeaningGrid:
     slope: float
 
     @classmethod
-    def around(cls, points: FloatArray, bounds: FloatArray) -> "LeaningGrid":
+    def around(cls, points: FloatArray, bounds: FloatArray, *, leans: bool = True) -> "LeaningGrid":
         """Cover all but a thousandth of the samples (n, 2) at either end, inside the bounds (2, 2)."""
         cov = np.cov(points.T)
         correlation = cov[0, 1] / max(np.sqrt(cov[0, 0] * cov[1, 1]), 1e-300)
-        slope = cov[0, 1] / cov[0, 0] if abs(correlation) > UPRIGHT else 0.0
+        slope = cov[0, 1] / cov[0, 0] if leans and abs(correlation) > UPRIGHT else 0.0
         rows = bounds[1] if slope == 0.0 else np.array([-np.inf, np.inf])
         return cls(_even(points[:, 0], bounds[0]), _even(points[:, 1] - slope * points[:, 0], rows), float(slope))
 
@@ -99,18 +101,37 @@ class PairDensity:
         Equal-weight samples.
     bounds : (2, 2) array
         Beyond which there can be none; the density does not fall towards them for want of samples on the other side.
+    periodic : tuple of bool
+        Whose bounds are one point: on the other side are the samples from the other end.
     """
 
     points: FloatArray
     bounds: FloatArray
+    periodic: tuple[bool, bool] = (False, False)
 
     @property
     def n_dim(self) -> int:
         return 2
 
     @cached_property
+    def _rolled(self) -> tuple[FloatArray, FloatArray]:
+        """The samples with copies beyond the ends of circles that they reach, (m, 2), and bounds of these, (2, 2)."""
+        points, bounds = self.points, self.bounds.copy()
+        for i in np.flatnonzero(self.periodic):
+            low, high = self.bounds[i]
+            period, column = high - low, points[:, i]
+            if column.min() > low + NEAR * period or column.max() < high - NEAR * period:
+                continue
+            step = np.where(np.arange(2) == i, period, 0.0)
+            upper = column > low + 0.5 * period
+            points = np.concatenate([points[upper] - step, points, points[~upper] + step])
+            bounds[i] = low - 0.25 * period, high + 0.25 * period
+        return points, bounds
+
+    @cached_property
     def grid(self) -> LeaningGrid:
-        return LeaningGrid.around(self.points, self.bounds)
+        points, bounds = self._rolled
+        return LeaningGrid.around(points, bounds, leans=points is self.points)
 
     @cached_property
     def values(self) -> FloatArray:
@@ -137,7 +158,7 @@ class PairDensity:
         expected. The rims of the grid reflect on their own.
         """
         if self.grid.slope == 0.0:
-            return self.points
+            return self._rolled[0]
         cov = np.cov(self.points.T)
         shift = np.array([cov[0, 1] / cov[1, 1], 1.0])
         images = [self.points + 2.0 * (b - self.points[:, 1:]) * shift for b in self.bounds[1] if np.isfinite(b)]

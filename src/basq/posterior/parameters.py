@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from basq.errors import InputError
 from basq.method import Density, Posterior
+from basq.posterior.circle import CircleDensity, on_circle
 from basq.posterior.densities import ParameterDensity, coordinate_moments
 from basq.posterior.edges import up_to_edges
 from basq.posterior.pairs import PairDensity
@@ -49,6 +50,14 @@ class ParameterPosterior:
     @property
     def _is_coupled(self) -> bool:
         return self._map is not None and not self.prior.is_separable
+
+    @cached_property
+    def circles(self) -> dict[int, CircleDensity]:
+        """Densities of periodic parameters, by their places; a closed form knows of none."""
+        known = self.standard
+        if not isinstance(known, SampledPosterior):
+            return {}
+        return {int(i): on_circle(self.prior, int(i), known) for i in np.flatnonzero(self.prior.periodic)}
 
     def log_pdf(self, x: ArrayLike) -> FloatArray:
         """Log-density at the rows of x (k, d): (k,)."""
@@ -90,7 +99,9 @@ class ParameterPosterior:
         if not coupled and not isinstance(standard, SampledPosterior):
             return None  # a closed form
         if len(dims) == 2 and (coupled or self.prior.n_dim > 2):
-            return PairDensity(self.samples[:, dims], self.prior.bounds[dims])
+            return PairDensity(self.samples[:, dims], self.prior.bounds[dims], tuple(self.prior.periodic[dims]))
+        if len(dims) == 1 and dims[0] in self.circles:
+            return self.circles[dims[0]]
         if len(dims) == 1 and isinstance(standard, SampledPosterior) and self._map is not None:
             return up_to_edges(self.prior, dims[0], standard)
         return None
@@ -114,13 +125,24 @@ class ParameterPosterior:
     def moments(self) -> tuple[FloatArray, FloatArray]:
         """Mean (d,) and covariance (d, d).
 
-        Exact for affine priors; else by quadrature of each marginal, with correlations from samples.
+        Exact for affine priors; else by quadrature of each marginal, with correlations from samples. Those of periodic
+        parameters are of their circles, cut where they are emptiest.
         """
         if self._map is None:
             return self._own.moments()
         if self._is_coupled:
             return self.samples.mean(axis=0), np.atleast_2d(np.cov(self.samples.T))
-        each = [coordinate_moments(self.prior, i, self.standard.marginal([i])) for i in range(self.prior.n_dim)]
+        each = [self._moments_of(i) for i in range(self.prior.n_dim)]
         means, sds = np.array([m or (c.mean(), c.std()) for m, c in zip(each, self.samples.T, strict=True)]).T
-        correlation = np.atleast_2d(np.corrcoef(self.samples.T))
+        samples = self.samples.copy()
+        for i, circle in self.circles.items():
+            samples[:, i] = circle.unrolled(samples[:, i])
+        correlation = np.atleast_2d(np.corrcoef(samples.T))
         return means, correlation * np.outer(sds, sds)
+
+    def _moments_of(self, i: int) -> tuple[float, float] | None:
+        """Mean and standard deviation of one parameter; None if no mass is to be seen."""
+        if i not in self.circles:
+            return coordinate_moments(self.prior, i, self.standard.marginal([i]))
+        mean, cov = self.circles[i].moments()
+        return float(mean[0]), float(np.sqrt(cov[0, 0]))

@@ -206,9 +206,13 @@ class SampledPosterior:
             return self.points
         rng = np.random.default_rng(self.seed)
         start = self.points[rng.choice(len(self.points), size=N_POPULATION, p=np.exp(self.log_weights))]
-        cov = self.moments()[1] + 1e-12 * np.eye(self.n_dim)
         with blas_threads(self.n_dim):
-            return metropolis(self.log_density, start, cov, rng, n_moves=self.n_moves)
+            return metropolis(self.log_density, start, self._steps, rng, n_moves=self.n_moves)
+
+    @property
+    def _steps(self) -> FloatArray:
+        """Covariance for Metropolis moves (d, d); the points may all be one."""
+        return self.moments()[1] + 1e-12 * np.eye(self.n_dim)
 
     @property
     def n_dim(self) -> int:
@@ -235,7 +239,7 @@ class SampledPosterior:
         if n <= len(self.population):
             return self.population[rng.choice(len(self.population), size=n, replace=False)]
         start = self.population[rng.integers(len(self.population), size=n)]
-        return metropolis(self.log_density, start, self.moments()[1], rng)
+        return metropolis(self.log_density, start, self._steps, rng)
 
     def cdf(self, t: ArrayLike) -> FloatArray:
         """Distribution function at t (k,), of a single coordinate."""

@@ -15,6 +15,9 @@ from basq.types import FloatArray
 U_LIMIT = 37.5
 """Φ(-37.5) is the last normal float64; the edge of a uniform support maps here and not to infinity."""
 
+TINY, LARGEST = float(np.finfo(float).tiny), 1e300
+"""Least distance from zero and largest number that a parameter can have; scipy and likelihoods need room above."""
+
 PROBES = (4.0, 6.0, 8.0, 10.0, 15.0, 20.0)
 """|u| at which scipy's tails are tried; beyond 8 some quantiles are inf, NaN, or of the wrong sign."""
 
@@ -154,7 +157,8 @@ class ScipyMarginal:
     -----
     Each half of the line goes through the function that is accurate there: quantile and log-CDF below the
     median, survival function and its inverse above. Both maps stop at `reach`, the last u that survives a
-    round trip through scipy.
+    round trip through scipy. Quantiles beyond the range of floating-point numbers, as half of those of
+    ``gamma(0.001)`` are, become the least or the greatest number of that range.
     """
 
     dist: Any
@@ -165,7 +169,8 @@ class ScipyMarginal:
     @classmethod
     def probe(cls, dist: Any, bounds: tuple[float, float]) -> "ScipyMarginal":
         """Build the marginal and find its reach."""
-        draft = cls(dist, float(dist.ppf(0.5)), bounds)
+        with np.errstate(all="ignore"):
+            draft = cls(dist, float(np.clip(dist.ppf(0.5), *_interior(*bounds))), bounds)
         return replace(draft, reach=(draft._last_trusted(-1.0), draft._last_trusted(1.0)))
 
     def _last_trusted(self, sign: float) -> float:
@@ -178,8 +183,9 @@ class ScipyMarginal:
                     back = self.to_standard(x)[0]
             except Exception:  # whatever scipy says about its tail, the tail is not to be used
                 break
-            # a point that has run into the edge of the support cannot come back, and need not
-            at_edge = np.isfinite(x[0]) and x[0] in _interior(*self.bounds)
+            # a point that has run into the edge of the support cannot come back, and need not; one that has run into
+            # the largest number need not if there is as much mass beyond: some quantiles are infinite by mistake
+            at_edge = x[0] in _interior(*self.bounds) and (abs(x[0]) < LARGEST or abs(back) < abs(u) + 0.1)
             if not (at_edge or abs(back - u) < 0.1):
                 break
             trusted = float(u)
@@ -218,16 +224,15 @@ class ScipyMarginal:
 
 def _interior(lo: float, hi: float) -> tuple[float, float]:
     """Return the least and greatest normal floats inside a support."""
-    tiny = float(np.finfo(float).tiny)
-    inner_lo = tiny if lo == 0 else float(np.nextafter(lo, hi))
-    inner_hi = -tiny if hi == 0 else float(np.nextafter(hi, lo))
-    return (inner_lo if np.isfinite(lo) else lo), (inner_hi if np.isfinite(hi) else hi)
+    inner_lo = TINY if lo == 0 else float(np.nextafter(lo, hi))
+    inner_hi = -TINY if hi == 0 else float(np.nextafter(hi, lo))
+    return (inner_lo if np.isfinite(lo) else -LARGEST), (inner_hi if np.isfinite(hi) else LARGEST)
 
 
 def is_flat(coordinate: Coordinate) -> bool:
     """Whether a parameter, or its logarithm, is uniform: a straight line in its probability."""
     p = np.linspace(0.01, 0.99, 15)
-    x = coordinate.from_standard(special.ndtri(p))
+    x = 0.5 * coordinate.from_standard(special.ndtri(p))  # half, or the width could overflow
     for line in [x, np.log(x)] if (x > 0.0).all() else [x]:
         chord = line[0] + (line[-1] - line[0]) * (p - p[0]) / (p[-1] - p[0])
         if np.abs(line - chord).max() < 1e-6 * np.ptp(line):
@@ -247,13 +252,15 @@ def as_marginal(name: str, spec: Any) -> Marginal:
     ----------
     name : str
         For the error messages.
-    spec : continuous scipy.stats distribution with its parameters, or (lo, hi)
+    spec : continuous scipy.stats distribution with its parameters, (lo, hi), or basq.periodic(lo, hi)
 
     Raises
     ------
     InputError
         If the spec is of another type or is not a proper continuous distribution.
     """
+    if isinstance(spec, Uniform):
+        return spec
     if is_pair(spec):
         return _uniform(name, float(spec[0]), float(spec[1]))
     if isinstance(spec, stats.rv_continuous | stats.rv_discrete | type):
@@ -273,9 +280,9 @@ def as_marginal(name: str, spec: Any) -> Marginal:
     if not isinstance(family, stats.rv_continuous):
         raise InputError(
             f"The prior of {name!r} is {spec!r} of type {type(spec).__name__}; allowed are a frozen "
-            f"continuous scipy.stats distribution, as stats.norm(0, 1), or a pair (lo, hi). A joint law of "
-            f"several parameters has to be the whole prior: give a frozen stats.multivariate_normal, or use "
-            f"Prior.from_transform or Prior.from_density."
+            f"continuous scipy.stats distribution, as stats.norm(0, 1), a pair (lo, hi), or basq.periodic(lo, hi). A "
+            f"joint law of several parameters has to be the whole prior: give a frozen stats.multivariate_normal, or "
+            f"use Prior.from_transform or Prior.from_density."
         )
     return _frozen(name, spec)
 
@@ -312,28 +319,68 @@ def _frozen(name: str, dist: Any) -> Marginal:
     if issubclass(kind, type(stats.uniform) | stats.Uniform):
         return Uniform(lo, hi)
     if issubclass(kind, type(stats.norm) | stats.Normal):
-        return Normal(float(dist.ppf(0.5)), float(dist.std()))
+        median = float(dist.ppf(0.5))
+        with np.errstate(all="ignore"):
+            scale = float(dist.std())
+        # scipy squares it, which may leave the range of numbers
+        return Normal(median, scale if 0.0 < scale < np.inf else float(dist.isf(special.ndtr(-1.0))) - median)
     return ScipyMarginal.probe(dist, (lo, hi))
 
 
 def _defect(dist: Any) -> str | None:
     """Say why a frozen distribution cannot be used, or None.
 
-    The pdf is compared with the slope of the quantiles, since scipy takes a user's pdf on trust.
+    Its CDF, quantiles and pdf are compared with each other, since scipy takes a user's pdf on trust.
     """
     if np.ndim(dist.ppf(0.5)) != 0:
         return "its parameters are arrays; give one distribution for each parameter"
     q = np.array([0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99])
-    x = np.asarray(dist.ppf(q), dtype=float)
-    if not np.isfinite(x).all():
-        return f"its quantiles at {q.tolist()} are {x.tolist()}"
-    if not (np.diff(x) > 0).all():
+    quantiles, ends = np.asarray(dist.ppf(q), dtype=float), np.array(_interior(*map(float, dist.support())))
+    x = np.clip(quantiles, *ends)
+    # where numbers end before the mass does, quantiles are as they have to be; but a point mass's CDF stands still
+    low, high, further_in = _at_ends(dist, ends)
+    grows = np.abs(np.array([low, high]) - further_in) > 1e-9
+    beyond = ((x == ends[0]) & (low >= q) & grows[0]) | ((x == ends[1]) & (high <= q) & grows[1])
+    if not (np.isfinite(quantiles) | beyond).all():
+        return f"its quantiles at {q.tolist()} are {quantiles.tolist()}"
+    if not ((np.diff(x) > 0) | (beyond[1:] & beyond[:-1] & (np.diff(x) == 0))).all():
         return f"its quantiles at {q.tolist()} do not increase, as those of a point mass"
-    spread = x[-1] - x[0]
-    if not np.allclose(dist.cdf(x), q, atol=1e-6) or (dist.cdf(x[-1] + spread * 10.0 ** np.arange(4)) > 1 + 1e-6).any():
+    further = x[-1] + (x[-1] - x[0]) * 10.0 ** np.arange(4)
+    if not np.allclose(dist.cdf(x)[~beyond], q[~beyond], atol=1e-6) or (dist.cdf(further) > 1 + 1e-6).any():
         return "its CDF and its quantiles do not agree, or its pdf does not integrate to one"
-    # dx/dq by quantiles, since densities may span any number of orders; the median forgives the jumps of a histogram
-    stretch = (dist.ppf(q + 1e-4) - dist.ppf(q - 1e-4)) / 2e-4
-    if not abs(np.median(dist.pdf(x) * stretch) - 1.0) <= 0.1:
-        return "its pdf is not the derivative of its CDF"
-    return None
+    return None if _is_slope(dist, q[~beyond], x[~beyond]) else "its pdf is not the derivative of its CDF"
+
+
+def _at_ends(dist: Any, ends: FloatArray) -> tuple[float, float, FloatArray]:
+    """CDF at the two ends of the numbers inside a support, and (2,) somewhat further in.
+
+    At zero and at the largest number with room for scipy's own arithmetic.
+    """
+    size, inwards = np.abs(ends), np.array([1.0, -1.0])
+    at = np.where(size == TINY, 1e30 * ends, ends)
+    further_in = np.where(
+        size == TINY, 1e60 * ends, np.where(size == LARGEST, 1e-30 * ends, ends + inwards * 1e7 * np.spacing(size))
+    )
+    low, high = dist.cdf(at)
+    return float(low), float(high), np.asarray(dist.cdf(further_in), dtype=float)
+
+
+def _is_slope(dist: Any, q: FloatArray, x: FloatArray) -> bool:
+    """Whether the pdf at the quantiles x (m,) of levels q (m,) is the slope of the CDF there, at least at half of them.
+
+    The slope is measured by quantiles, since densities may span any number of orders; and, where these do so between
+    neighbouring levels, by their logarithms. The median forgives the jumps of a histogram.
+    """
+    if not len(q):
+        return True
+    levels = q + np.array([[-1e-4], [1e-4]])
+    low, high = dist.ppf(levels)
+    stretch = (high - low) / 2e-4
+    if abs(np.median(dist.pdf(x) * stretch) - 1.0) <= 0.1:
+        return True
+    lo, hi = dist.support()
+    edge = lo if np.isfinite(lo) else hi if np.isfinite(hi) else dist.ppf(0.5)
+    growth = (np.log(np.abs(high - edge)) - np.log(np.abs(low - edge))) / 2e-4
+    errors = np.abs(np.exp(dist.logpdf(x) + np.log(np.abs(x - edge))) * np.abs(growth) - 1.0)
+    errors = errors[np.isfinite(errors)]
+    return not len(errors) or bool(np.median(errors) <= 0.1)

@@ -13,6 +13,7 @@ from basq.prior.density import DensityMap
 from basq.prior.joint import JointMap
 from basq.prior.maps import AffineMap, SeparableMap, StandardMap, TransformMap
 from basq.prior.marginals import Coordinate, as_marginal, is_flat, is_pair
+from basq.prior.periodic import Periodic
 from basq.types import BoolArray, FloatArray
 
 _MultivariateNormal = type(stats.multivariate_normal([0.0]))
@@ -28,7 +29,7 @@ class Prior:
     ----------
     spec : dict, list, frozen distribution or Prior
         ``{name: marginal}`` or a list of marginals, each a frozen continuous `scipy.stats` distribution or a
-        pair (lo, hi), the uniform; one such marginal; or a frozen `scipy.stats.multivariate_normal`.
+        pair (lo, hi), the uniform, or `basq.periodic`; one such; or a frozen `scipy.stats.multivariate_normal`.
     names : sequence of str, optional
         Names of the parameters; a dict has its own. Default x1, x2, …
 
@@ -165,6 +166,11 @@ class Prior:
         """Parameters that the prior spreads evenly, (d,): they or their logarithms are linear in Φ(u)."""
         coordinates = self._map.coordinates
         return np.zeros(self.n_dim, dtype=bool) if coordinates is None else np.array([is_flat(c) for c in coordinates])
+
+    @property
+    def periodic(self) -> BoolArray:
+        """Parameters on a circle, (d,)."""
+        return np.array([isinstance(c, Periodic) for c in self._map.coordinates or [None] * self.n_dim])
 
     @property
     def affine(self) -> tuple[FloatArray, FloatArray] | None:

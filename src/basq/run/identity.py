@@ -147,6 +147,8 @@ def fingerprint(prior: Prior) -> list[list[float]]:
     """Where the prior maps fixed points of standard space, and how it weighs them: equal for equal priors only."""
     u = np.random.default_rng(20220607).standard_normal((6, prior.n_dim))
     columns = [prior.from_standard(u), prior.measure.log_pdf(u)[:, None], prior.log_weight(u)[:, None]]
+    if prior.periodic.any():  # a box has the same map
+        columns.append(np.tile(prior.periodic, (len(u), 1)))
     table: list[list[float]] = np.concatenate(columns, axis=1).tolist()
     return table
 
