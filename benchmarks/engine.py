@@ -63,6 +63,8 @@ MANY: dict[str, Callable[[int], Problem]] = {
     "gauss 25": lambda s: P.gauss(25, s),
     "boxed 20": lambda s: P.boxed(20, s),
     "boxed 25": lambda s: P.boxed(25, s),
+    "twisted 20": lambda s: P.twisted(20, s),
+    "twisted 25": lambda s: P.twisted(25, s),
 }
 EVERY = FAMILIES | OTHERS | MANY
 MULTIMODAL = ("bimodal", "narrow")

@@ -29,7 +29,7 @@ def work(model: str, seed: int, file: str = "", changes: str = "", recognise: in
     log_likelihood, prior, log_evidence, quantiles, vectorized = _problem(model, seed, file)
     d = len(prior)
     method = basq.Auto(basq.auto.Settings().changed(json.loads(changes or "{}")), recognise=bool(recognise))
-    calls, start = _Calls(log_likelihood), time.process_time()
+    calls, start = Calls(log_likelihood), time.process_time()
     row: Row = {"model": model, "seed": seed, "file": file, "changes": changes, "recognise": recognise, "d": d}
     try:
         result = basq.infer(
@@ -51,7 +51,7 @@ def work(model: str, seed: int, file: str = "", changes: str = "", recognise: in
     }
 
 
-class _Calls:
+class Calls:
     """A log-likelihood that books its own time."""
 
     def __init__(self, log_likelihood: Any) -> None:

@@ -19,6 +19,7 @@ PLANAR = {
     "oscillatory": (problems.oscillatory, 12.0),
     "gauss": (lambda: problems.gauss(2, seed=1), None),
     "boxed": (lambda: problems.boxed(2, seed=1), None),
+    "twisted": (lambda: problems.twisted(2, seed=1), 1.0),
     "heavy": (lambda: problems.heavy(2, seed=2), 5.0),
     "lumpy": (lambda: problems.lumpy(2, seed=1), 3.0),
     "student": (lambda: problems.student(2), 10.0),
@@ -28,7 +29,7 @@ PLANAR = {
 }
 # The cone of the "Ackley" limits the trapezoidal rule; the truncation of the cigar is left out of its truth.
 TOLERANCE = {"ackley": 3e-7, "cigar": 2e-5, "student": 1e-4, "heavy": 1e-5}
-BOX = {"student": 10.0, "cigar": 5.0, "rosen": 4.0, "boxed": 1.0}
+BOX = {"student": 10.0, "cigar": 5.0, "rosen": 4.0, "boxed": 1.0, "twisted": 1.0}
 NORMAL_VARIANCE = {"mixture": 2.0, "branin_hoo": 2.0, "ackley": 2.0, "oscillatory": 2.0}
 
 ALL = {name: make for name, (make, _) in PLANAR.items()} | {
@@ -42,6 +43,7 @@ ALL = {name: make for name, (make, _) in PLANAR.items()} | {
     "bimodal-3": problems.bimodal,
     "narrow_modes-4": problems.narrow_modes,
     "boxed-5": problems.boxed,
+    "twisted-4": problems.twisted,
     "heavy-4": problems.heavy,
     "gauss-1": lambda: problems.gauss(1),
     "student-1": lambda: problems.student(1),

@@ -24,6 +24,7 @@ from basq.problems.heavy import heavy
 from basq.problems.paper import ackley, branin_hoo, mixture, oscillatory
 from basq.problems.sharp import bimodal, boxed, cigar, gauss, lumpy, narrow_modes, rosen, student
 from basq.problems.split import Split, autoregression, cell_voltage, pharmacokinetics, regression
+from basq.problems.twisted import twisted
 
 __all__ = [
     "Case",
@@ -60,6 +61,7 @@ __all__ = [
     "shell",
     "skew",
     "student",
+    "twisted",
     "wall",
     "zoo",
 ]
