@@ -64,7 +64,6 @@ MANY: dict[str, Callable[[int], Problem]] = {
     "boxed 20": lambda s: P.boxed(20, s),
     "boxed 25": lambda s: P.boxed(25, s),
     "twisted 20": lambda s: P.twisted(20, s),
-    "twisted 25": lambda s: P.twisted(25, s),
 }
 EVERY = FAMILIES | OTHERS | MANY
 MULTIMODAL = ("bimodal", "narrow")

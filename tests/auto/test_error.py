@@ -70,12 +70,13 @@ def test_what_calls_do_not_lower():
 
 
 def test_modes_not_found_yet():
-    def missing(n_modes, n_explored, n_dim):
+    def more(n_modes, n_explored, n_dim):
         return unseen(n_modes, n_explored, n_dim, SETTINGS.error)
 
-    assert missing(1, 40, 2) == 0.0
+    # one basin from 23 starts: 1 · 2 / (23 − 3) more, each a change of log 2
+    assert more(1, 23, 2) == pytest.approx(np.sqrt(0.1) * np.log(2.0))
     # two basins from 104 starts: 2 · 3 / (104 − 4) more, each a change of log(3/2)
-    assert missing(2, 104, 3) == pytest.approx(np.sqrt(0.06) * np.log(1.5))
-    assert missing(2, 312, 5) == missing(2, 104, 3)
-    assert missing(3, 50, 2) > missing(3, 500, 2)
+    assert more(2, 104, 3) == pytest.approx(np.sqrt(0.06) * np.log(1.5))
+    assert more(2, 312, 5) == more(2, 104, 3)
+    assert more(3, 50, 2) > more(3, 500, 2)
     assert unseen(2, 104, 3, SETTINGS.changed({"error.unseen": False}).error) == 0.0

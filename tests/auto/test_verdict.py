@@ -5,8 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from basq.auto.error import unseen
 from basq.auto.settings import Settings
-from basq.auto.verdict import Facts, converged, doubts, unexplored
+from basq.auto.verdict import Facts, converged, doubts, missing, unexplored
 from basq.method import Audit
 
 SETTINGS = Settings()
@@ -90,3 +91,20 @@ def test_modes_not_found_yet_are_part_of_the_error_but_no_doubt():
     assert converged(several, 0.1, SETTINGS)[0]
     assert doubts(replace(several, unseen=1.0), 0.1, SETTINGS) == []
     assert not converged(replace(several, unseen=1.0), 0.1, SETTINGS)[0]
+
+
+def test_one_mode_and_enough_that_looked_for_others_in_vain():
+    assert missing(FINE, 40, SETTINGS) == 0.0
+    assert missing(replace(FINE, n_modes=2), 40, SETTINGS) == unseen(2, 40, 2, SETTINGS.error)
+
+
+def test_until_enough_have_looked_another_mode_may_be_missing():
+    few, fewer = (missing(replace(FINE, explored=n), 40, SETTINGS) for n in (19, 5))
+    assert 0.0 < few < fewer
+    assert fewer == unseen(1, 5, 2, SETTINGS.error)
+
+
+@pytest.mark.parametrize("hint", [{"n_outlying": 1}, {"climbing": 2}])
+def test_what_suggests_another_mode_counts_whatever_has_looked_in_vain(hint):
+    assert missing(replace(FINE, **hint), 40, SETTINGS) == unseen(1, 0, 2, SETTINGS.error)
+    assert missing(replace(FINE, **hint), 40, SETTINGS) > np.log(2.0)

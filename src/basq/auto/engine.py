@@ -11,7 +11,7 @@ from basq.auto.batch import cell_batch, share_of, unsure_batch
 from basq.auto.blind import Blind
 from basq.auto.cells import Cell, Kinds, Plan, Total, allocate
 from basq.auto.density import CellBand, CellDensity
-from basq.auto.error import fixed_terms, standard_deviation, unseen
+from basq.auto.error import fixed_terms, standard_deviation
 from basq.auto.exploration import Explorer, spread_points
 from basq.auto.images import images, n_apart
 from basq.auto.modes import Leads, explore, proves_valley, still_climbing
@@ -20,7 +20,7 @@ from basq.auto.recognised import Knowledge, RecognisedFit
 from basq.auto.seen import Seen
 from basq.auto.settings import Settings
 from basq.auto.turned import TurnedBand, TurnedPosterior
-from basq.auto.verdict import Facts, converged, doubts, unexplored
+from basq.auto.verdict import Facts, converged, doubts, missing, unexplored
 from basq.errors import InputError
 from basq.method import Audit, Batch, Fit, LogSurrogate, Posterior
 from basq.numerics.gaussians import Measure
@@ -377,7 +377,7 @@ def _facts(
     twins = len(cells) - n_apart(leads.images, [c.best for c in cells], leads.bulks)
     n_modes = sum(cell.n_modes(settings.cells.thin_border) for cell in cells) - twins
     matters = total.shares > settings.verdict.negligible
-    return Facts(
+    facts = Facts(
         n_dim=n_dim,
         now=(log_z, sd),
         before=before,
@@ -387,8 +387,9 @@ def _facts(
         resolved=all(c.resolved for c, matter in zip(cells, matters, strict=True) if matter),
         audits=news.audits,
         n_modes=n_modes,
-        unseen=unseen(n_modes, n_explored, n_dim, settings.error),
+        unseen=0.0,
         explored=news.explored,
         climbing=news.climbing,
         n_outlying=leads.scout.n_outlying,
     )
+    return replace(facts, unseen=missing(facts, n_explored, settings))

@@ -9,7 +9,7 @@ from basq.method import Audit
 
 
 def unseen(n_modes: int, n_explored: int, n_dim: int, settings: Errors) -> float:
-    """Standard deviation of log Z for modes not found yet, once there is more than one.
+    """Standard deviation of log Z for modes not found yet, from as many points that looked for them.
 
     Notes
     -----
@@ -17,7 +17,7 @@ def unseen(n_modes: int, n_explored: int, n_dim: int, settings: Errors) -> float
     here of the mean size of those found. A start there is a search to the end; a single point shows a basin only where
     it lies well inside, which is the rarer the more dimensions there are.
     """
-    if n_modes == 1 or not settings.unseen:
+    if not settings.unseen:
         return 0.0
     n_starts = n_explored / max(n_dim - settings.starts, 1)
     more = n_modes * (n_modes + 1) / max(n_starts - n_modes - 2, 1.0)

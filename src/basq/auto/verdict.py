@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from basq.auto.audit import calibration
-from basq.auto.error import target
+from basq.auto.error import target, unseen
 from basq.auto.settings import Settings
 from basq.errors import counted
 from basq.method import Audit
@@ -37,7 +37,7 @@ class Facts:
     n_modes : int
         Found so far.
     unseen : float
-        Standard deviation of log Z for modes not found yet.
+        Standard deviation of log Z for modes not found yet, as `missing` has it.
     explored : int
         Exploration points since the last surprise.
     climbing : int
@@ -106,6 +106,20 @@ def unexplored(facts: Facts, dlogz: float, settings: Settings) -> list[str]:
     if facts.climbing and patient:
         out.append(f"{counted(facts.climbing, 'search for a mode is', 'searches for modes are')} still climbing")
     return out
+
+
+def missing(facts: Facts, n_explored: int, settings: Settings) -> float:
+    """Standard deviation of log Z for modes not found yet, from as many points as have looked for them.
+
+    Where one was found none is assumed missing, once enough have looked for others in vain. Until then one may be; and
+    where something suggests it, those that have looked in vain do not count.
+    """
+    if facts.n_modes > 1:
+        return unseen(facts.n_modes, n_explored, facts.n_dim, settings.error)
+    if not unexplored(facts, np.inf, settings):
+        return 0.0
+    looked = 0 if facts.n_outlying or facts.climbing else facts.explored
+    return unseen(1, looked, facts.n_dim, settings.error)
 
 
 def converged(facts: Facts, dlogz: float, settings: Settings) -> tuple[bool, str]:
