@@ -5,8 +5,9 @@
 
 Both get the same log-likelihood, as a black box, and 50 (d + 2) calls at most, and stop by themselves. PyVBMC works in
 standard space with its defaults, starts at the best of ten draws from the prior, which count, and has its plausible
-box one prior standard deviation wide. Seconds are those of the processor, on one thread, less the likelihood's. Rows go
-to benchmarks/results/zoo_pyvbmc.csv at once; a second call goes on where the first was stopped. The last line is JSON.
+box one prior standard deviation wide; a crash counts with all calls. Seconds are those of the processor, on one thread,
+less the likelihood's. Rows go to benchmarks/results/zoo_pyvbmc.csv at once; a second call goes on where the first was
+stopped. The last line is JSON.
 """
 
 import importlib
@@ -70,7 +71,11 @@ def pyvbmc(log_likelihood: Any, prior: basq.Prior, seed: int) -> Row:
     box = [np.full((1, d), value) for value in (-np.inf, np.inf, -1.0, 1.0)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        _, found = VBMC(log_joint, np.clip(best, -5.0, 5.0), *box, options={"display": "off"}).optimize()
+        try:
+            _, found = VBMC(log_joint, np.clip(best, -5.0, 5.0), *box, options={"display": "off"}).optimize()
+        except Exception as error:  # a crash is a row, too
+            print(f"PyVBMC: {type(error).__name__}: {error}")
+            return {"calls": 50 * (d + 2), "log_evidence": np.inf, "sd": 0.0, "converged": 0}
     return {
         "calls": int(found["func_count"]) + N_FIRST,
         "log_evidence": float(found["elbo"]),

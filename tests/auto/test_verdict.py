@@ -98,6 +98,10 @@ def test_one_mode_and_enough_that_looked_for_others_in_vain():
     assert missing(replace(FINE, n_modes=2), 40, SETTINGS) == unseen(2, 40, 2, SETTINGS.error)
 
 
+def test_before_the_first_batch_nobody_was_asked_to_look():
+    assert missing(replace(FINE, before=None, explored=0), 0, SETTINGS) == 0.0
+
+
 def test_until_enough_have_looked_another_mode_may_be_missing():
     few, fewer = (missing(replace(FINE, explored=n), 40, SETTINGS) for n in (19, 5))
     assert 0.0 < few < fewer

@@ -111,12 +111,13 @@ def unexplored(facts: Facts, dlogz: float, settings: Settings) -> list[str]:
 def missing(facts: Facts, n_explored: int, settings: Settings) -> float:
     """Standard deviation of log Z for modes not found yet, from as many points as have looked for them.
 
-    Where one was found none is assumed missing, once enough have looked for others in vain. Until then one may be; and
-    where something suggests it, those that have looked in vain do not count.
+    Where one was found none is assumed missing, once enough have looked for others in vain, or before the first batch,
+    when nobody has been asked to look: the values may come from other runs. In between one may be; and where something
+    suggests it, those that have looked in vain do not count.
     """
     if facts.n_modes > 1:
         return unseen(facts.n_modes, n_explored, facts.n_dim, settings.error)
-    if not unexplored(facts, np.inf, settings):
+    if facts.before is None or not unexplored(facts, np.inf, settings):
         return 0.0
     looked = 0 if facts.n_outlying or facts.climbing else facts.explored
     return unseen(1, looked, facts.n_dim, settings.error)
