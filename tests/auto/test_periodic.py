@@ -60,6 +60,60 @@ def test_densities_go_on_round_the_circle(n_dim):
         assert result.marginal(["phase1", "phase2"]).pdf(corners) == pytest.approx(exact[0] ** 2, rel=0.1)
 
 
+def von_mises(t, kappa):
+    return np.exp(kappa * (np.cos(t) - 1.0)) / (TURN * special.ive(0, kappa))
+
+
+def test_densities_of_three_of_four_are_the_same_at_the_cut_as_elsewhere():
+    x = np.array([[0.02, 0.01, 0.0], [0.05, 0.03, 0.02]])
+    densities = [run(4, c, 200.0)[0].marginal(["phase1", "phase2", "phase3"]).pdf((x + c) % TURN) for c in (0.0, np.pi)]
+    assert densities[0] == pytest.approx(densities[1], rel=0.15)
+    assert densities[0] == pytest.approx(von_mises(x, 200.0).prod(axis=1), rel=0.3)
+
+
+def test_conditionals_go_on_round_the_circle():
+    result, _ = run(2, 0.0)
+    given = result.conditional({"phase2": 0.1})
+    assert given.pdf([0.0, 0.3, TURN - 0.3]) == pytest.approx(von_mises(np.array([0.0, 0.3, -0.3]), 10.0), rel=0.1)
+    assert given.ppf([0.05, 0.95]) == pytest.approx([TURN - 0.53, 0.53], abs=0.05)
+
+
+def test_twins_across_the_cut_are_found_by_their_labels():
+    """Modes at (1, 4.3) and (4.3, 1)."""
+
+    def log_likelihood(x):
+        a, b = (50.0 * (np.cos(x - np.array(c)) - 1.0).sum() for c in ((1.0, 4.3), (4.3, 1.0)))
+        return float(np.logaddexp(a, b))
+
+    result = basq.infer(log_likelihood, {k: basq.periodic(0, TURN) for k in "ab"}, seed=0, progress=False)
+    assert result.log_evidence == pytest.approx(np.log(2.0) + 2.0 * np.log(special.ive(0, 50.0)), abs=0.05)
+
+
+def test_the_same_circle_cut_elsewhere_keeps_all_calls():
+    result, truth = run(2, 0.1)
+    again = result.again(prior={"phase1": basq.periodic(-np.pi, np.pi)})
+    assert again.n_evals == result.n_evals
+    assert "outside" not in again.message
+    assert again.log_evidence == pytest.approx(truth, abs=0.05)
+
+
+def test_cheap_parameters_beside_a_circle_at_its_cut():
+    t = np.linspace(0.0, 3.0, 25)
+    y = 1.5 * np.cos(TURN * t + 0.02) + 0.3 * np.random.default_rng(1).standard_normal(25)
+
+    def log_likelihood(output, amplitude):
+        return -0.5 * ((y - np.asarray(amplitude)[..., None] * output) ** 2).sum(axis=-1) / 0.09
+
+    widths = []
+    for lo in (0.0, -np.pi):
+        model = basq.Model(
+            lambda x: np.cos(TURN * t + x[0]), log_likelihood, {"phase": basq.periodic(lo, lo + TURN)},
+            cheap={"amplitude": (0.1, 5.0)},
+        )  # fmt: skip
+        widths.append(np.sqrt(basq.infer(model, seed=0, progress=False).cov[1, 1]))
+    assert widths[0] == pytest.approx(widths[1], rel=0.05)
+
+
 def test_a_circle_without_an_empty_place():
     result, _ = run(3, 0.0, kappa=0.0)
     assert result.log_evidence == pytest.approx(0.0, abs=0.03)

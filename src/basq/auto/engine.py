@@ -19,7 +19,7 @@ from basq.auto.partition import first_plan, plan_cells
 from basq.auto.recognised import Knowledge, RecognisedFit
 from basq.auto.seen import Seen
 from basq.auto.settings import Settings
-from basq.auto.turned import TurnedBand, TurnedPosterior
+from basq.auto.turned import TurnedBand, TurnedImage
 from basq.auto.verdict import Facts, converged, doubts, missing, unexplored
 from basq.errors import InputError
 from basq.method import Audit, Batch, Fit, LogSurrogate, Posterior
@@ -27,6 +27,7 @@ from basq.numerics.gaussians import Measure
 from basq.numerics.stopwatch import Stopwatch
 from basq.observations import Observations
 from basq.posterior.sampled import SampledPosterior
+from basq.posterior.turned import TurnedPosterior
 from basq.prior import Prior
 from basq.prior.periodic import Turn
 from basq.types import FloatArray
@@ -210,10 +211,11 @@ class Auto:
         better = fitted.turned()
         if better is None:
             return fitted
-        # what was said about earlier batches holds wherever the circles are cut
-        kept = {name: getattr(fitted.facts, name) for name in ("audits", "explored", "climbing")}
+        # what was said about earlier batches holds wherever the circles are cut; so does what they say of the error
+        kept = {name: getattr(fitted.facts, name) for name in ("before", "audits", "explored", "climbing", "unseen")}
         anew = self._learn_at(better, observations, prior, None, rng)
-        return replace(anew, facts=replace(anew.facts, **kept), tested=fitted.tested)
+        now = anew.log_evidence, max(anew.facts.now[1], fitted.facts.now[1])
+        return replace(anew, facts=replace(anew.facts, now=now, **kept))
 
     def _learn_at(
         self,
@@ -238,7 +240,8 @@ class Auto:
         with clock("search"):
             explorer = Explorer.fit(seen.u, seen.log_posterior, last.explorer if last else None, settings)
             own = settings.exploration
-            every = images(prior, int(own.images * own.enough(prior.n_dim)))
+            plain = images(prior, int(own.images * own.enough(prior.n_dim)))
+            every = plain if turn is None else tuple(TurnedImage(image, turn) for image in plain)
             draw = np.random.default_rng(seed)
             leads = Leads.of(cells, explorer, seen, news.tested, draw, settings, images=every)
         n_explored = int(observations.explores.sum())

@@ -8,6 +8,7 @@ exchanges of parameters with the same prior, or both. A single call at the image
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Protocol
 
 import numpy as np
 
@@ -17,6 +18,18 @@ from basq.types import FloatArray, IntArray
 
 GRID = np.linspace(-2.0, 2.0, 9)
 """Where marginal priors are compared, in standard space."""
+
+
+class Mirror(Protocol):
+    """A map of standard space onto itself which leaves the prior as it is."""
+
+    def of(self, u: FloatArray) -> FloatArray:
+        """Images of points (n, d)."""
+        ...
+
+    def origin(self, u: FloatArray) -> FloatArray:
+        """Points (n, d) of which these are the images."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -70,9 +83,9 @@ def _all(prior: Prior) -> Iterator[Image]:
 def _alike(prior: Prior) -> list[list[int]]:
     """Places of parameters with the same prior, where there are several."""
     x = prior.from_standard(np.repeat(GRID[:, None], prior.n_dim, axis=1))
-    groups: dict[bytes, list[int]] = {}
-    for i, column in enumerate(x.T):
-        groups.setdefault(np.array([f"{v:.9e}" for v in column]).tobytes(), []).append(i)
+    groups: dict[tuple[bytes, bool], list[int]] = {}
+    for i, (column, periodic) in enumerate(zip(x.T, prior.periodic, strict=True)):
+        groups.setdefault((np.array([f"{v:.9e}" for v in column]).tobytes(), bool(periodic)), []).append(i)
     return [g for g in groups.values() if len(g) > 1]
 
 
@@ -99,7 +112,7 @@ def _image(d: int, exchanges: Sequence[tuple[int, int]], reflected: int | None =
 
 
 def unseen_images(
-    every: Sequence[Image], best: FloatArray, seen: FloatArray, own: Bulk, bulks: Sequence[Bulk]
+    every: Sequence[Mirror], best: FloatArray, seen: FloatArray, own: Bulk, bulks: Sequence[Bulk]
 ) -> FloatArray:
     """Images (m, d) of the best point (d,) outside the known posterior, unless an image was seen (n, d) already.
 
@@ -116,7 +129,7 @@ def unseen_images(
     return np.array(out).reshape(-1, len(best))
 
 
-def n_apart(every: Sequence[Image], best: Sequence[FloatArray], bulks: Sequence[Bulk]) -> int:
+def n_apart(every: Sequence[Mirror], best: Sequence[FloatArray], bulks: Sequence[Bulk]) -> int:
     """How many of several modes, with their best points (d,), are no images of an earlier one: they were expected."""
     return sum(
         not any(bulks[j].contains(image.of(best[i][None]))[0] for i in range(j) for image in every)

@@ -8,11 +8,14 @@ import numpy as np
 from basq.auto.cells import Cell
 from basq.auto.exploration import Bulk, Explorer, outside, searches, spread_points
 from basq.auto.gates import labels
-from basq.auto.images import Image, unseen_images
+from basq.auto.images import Mirror, unseen_images
 from basq.auto.scouts import Scout, nearest_samples, unexplained
 from basq.auto.seen import Seen
 from basq.auto.settings import Settings
 from basq.types import FloatArray
+
+SAME = 1e-8
+"""Distance within which two points are one: on circles they come back with other last digits."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,7 @@ class Leads:
         What the next batch looks at first, and is then judged by.
     scout : Scout
         Where the observations that no cell explains are heading.
-    images : tuple of Image
+    images : tuple of Mirror
         Of the posterior, where other modes are to be expected.
     unseen : (m, d) array
         Those of the best point near which nothing was seen yet.
@@ -69,7 +72,7 @@ class Leads:
     bulks: tuple[Bulk, ...]
     suspect: Suspect | None
     scout: Scout
-    images: tuple[Image, ...]
+    images: tuple[Mirror, ...]
     unseen: FloatArray
 
     @classmethod
@@ -82,7 +85,7 @@ class Leads:
         rng: np.random.Generator,
         settings: Settings,
         *,
-        images: tuple[Image, ...] = (),
+        images: tuple[Mirror, ...] = (),
     ) -> "Leads":
         """Follow up everything observed but what was tested already."""
         bulks = tuple(Bulk.of(c.model.chart, c.population.u, settings.exploration) for c in cells)
@@ -96,7 +99,7 @@ class Leads:
 
 def proves_valley(probe: FloatArray, level: float, u: FloatArray, levels: FloatArray, depth: float) -> bool | None:
     """Whether a probe (d,) lies far below the level it was to be compared with; None if not among the points u."""
-    at = np.flatnonzero((u == probe).all(axis=1))
+    at = np.flatnonzero((np.abs(u - probe) < SAME).all(axis=1))
     return bool(levels[at[0]] < level - depth) if len(at) else None
 
 
@@ -121,7 +124,8 @@ def explore(
     everything = np.concatenate([seen, batch])
     points, most = np.empty((0, seen.shape[1])), int(np.ceil(settings.exploration.searches * n))
     for found in _proposals(explorer, everything, n, rng, leads, settings):
-        asked = (found[:, None] == batch).all(axis=2).any(axis=1)  # under way already
+        apart: FloatArray = np.abs(found[:, None] - batch).max(axis=2)
+        asked = np.any(apart < SAME, axis=1)  # under way already
         points = np.concatenate([points, found[~asked]])[:most]
         if len(points) == most:
             break

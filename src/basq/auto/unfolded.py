@@ -10,6 +10,7 @@ from basq.auto.reduction import Reduction
 from basq.method import LogSurrogate
 from basq.numerics.metropolis import LogDensity
 from basq.posterior.sampled import SampledPosterior
+from basq.posterior.turned import TurnedPosterior
 from basq.prior import Prior
 from basq.prior.marginals import log_phi
 from basq.types import FloatArray
@@ -35,6 +36,8 @@ class Unfolded:
 
 def unfolded(joint: SampledPosterior, form: Form, prior: Prior) -> SampledPosterior:
     """The posterior of all parameters from that with ratios in the place of scales."""
+    if isinstance(joint, TurnedPosterior):  # scales are not on circles
+        return TurnedPosterior.of(unfolded(joint.inner, form, prior), joint.turn)
     first, points = form.scales[0].axis, joint.points.copy()
     s = first.s(prior.coordinate_from_standard(first.dim, points[:, first.dim]))
     every = form.others(s, points[:, form.dims][:, form.ratio_places])

@@ -7,6 +7,8 @@ import numpy as np
 from basq.cheap.conditionals import Conditionals
 from basq.method import Posterior
 from basq.posterior.sampled import N_POPULATION, SampledPosterior
+from basq.posterior.turned import TurnedPosterior
+from basq.prior.periodic import Turn
 from basq.types import FloatArray, IntArray
 
 
@@ -51,6 +53,10 @@ def joint_posterior(
     dims : (d,) int array, optional
         Coordinates of the expensive parameters among all; the first ones by default.
     """
+    if isinstance(expensive, TurnedPosterior):  # conditionals are learned where neighbours are neighbours
+        turn, shift = expensive.turn, np.full(u.shape[1] + draws.shape[2], np.nan)
+        shift[np.arange(u.shape[1]) if dims is None else dims] = turn.shift
+        return TurnedPosterior.of(joint_posterior(expensive.inner, turn.of(u), draws, seed, dims), Turn(shift))
     rng = np.random.default_rng(seed)
     samples = expensive.sample(N_POPULATION, rng)
     conditionals = Conditionals.learn(u, draws, samples)

@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 from scipy.interpolate import CubicSpline
 from scipy.special import ndtr, ndtri
 
+from basq.numerics.metropolis import LogDensity
 from basq.posterior.sampled import GRID, GridDensity, SampledPosterior
 from basq.posterior.smooth import MARGIN, log_density_1d
 from basq.prior import Prior
@@ -84,17 +85,40 @@ class CircleDensity:
 
 def on_circle(prior: Prior, i: int, posterior: SampledPosterior) -> CircleDensity:
     """Density of a periodic parameter."""
-    alone = posterior.n_dim == 1
-    p = ndtr(posterior.points[:, 0] if alone else posterior.population[:, i])
-    weights = np.exp(posterior.log_weights) if alone else np.full(len(p), 1.0 / len(p))
+    if posterior.n_dim == 1:
+        return around(prior, i, posterior.log_pdf, ndtr(posterior.points[:, 0]), np.exp(posterior.log_weights))
+    p = ndtr(posterior.population[:, i])
+    cut = emptiest(p, np.full(len(p), 1.0 / len(p)))
+    return _cut(prior, i, cut, *_smoothed((p - cut) % 1.0))
+
+
+def around(prior: Prior, i: int, log_pdf: LogDensity, p: FloatArray, weights: FloatArray) -> CircleDensity:
+    """Density of a periodic parameter from its log-density in standard space, (m, 1) -> (m,).
+
+    Points of it, by their probabilities p (n,) and weights (n,), show where it is emptiest, and where it has to be
+    looked at closely.
+    """
     cut = emptiest(p, weights)
-    turns = (p - cut) % 1.0
-    if alone:
-        nodes = np.union1d(np.linspace(0.0, 1.0, GRID), np.quantile(turns, np.linspace(0.0, 1.0, GRID)))
-        u = ndtri(np.clip((nodes + cut) % 1.0, LEAST_PROBABILITY, 1.0 - LEAST_PROBABILITY))
-        log_ratio = posterior.log_pdf(u[:, None]) - log_phi(u)
-    else:
-        nodes, log_ratio = _smoothed(turns)
+    nodes = np.union1d(np.linspace(0.0, 1.0, GRID), np.quantile((p - cut) % 1.0, np.linspace(0.0, 1.0, GRID)))
+    return _cut(prior, i, cut, nodes, _log_ratio(log_pdf, (nodes + cut) % 1.0))
+
+
+def held(prior: Prior, i: int, log_density: LogDensity) -> CircleDensity:
+    """Density of a periodic parameter when all others are held, from its log-density in standard space."""
+    p = np.linspace(0.0, 1.0, 4 * GRID, endpoint=False)
+    log_ratio = _log_ratio(log_density, p)
+    weights = np.exp(log_ratio - log_ratio.max())
+    return around(prior, i, log_density, p, weights / weights.sum())
+
+
+def _log_ratio(log_pdf: LogDensity, p: FloatArray) -> FloatArray:
+    """Log of a density in standard space over the prior's at probabilities p (m,): (m,)."""
+    u = ndtri(np.clip(p, LEAST_PROBABILITY, 1.0 - LEAST_PROBABILITY))
+    out: FloatArray = log_pdf(u[:, None]) - log_phi(u)
+    return out
+
+
+def _cut(prior: Prior, i: int, cut: float, nodes: FloatArray, log_ratio: FloatArray) -> CircleDensity:
     low, high = (float(b) for b in prior.bounds[i])
     start = low + (high - low) * cut
     return CircleDensity(GridDensity.from_log(start + (high - low) * nodes, log_ratio), start, (low, high))

@@ -10,11 +10,11 @@ from numpy.typing import ArrayLike
 
 from basq.errors import InputError
 from basq.method import Density, Posterior
-from basq.posterior.circle import CircleDensity, on_circle
+from basq.posterior.circle import CircleDensity, held, on_circle
 from basq.posterior.densities import ParameterDensity, coordinate_moments
 from basq.posterior.edges import up_to_edges
 from basq.posterior.pairs import PairDensity
-from basq.posterior.sampled import KernelDensity, SampledPosterior, smooth_1d
+from basq.posterior.sampled import KernelDensity, SampledPosterior, Slice, smooth_1d
 from basq.prior import Prior
 from basq.types import FloatArray
 
@@ -119,7 +119,11 @@ class ParameterPosterior:
                 [self.prior.coordinate_to_standard(i, np.array([t]))[0] for i, t in zip(dims, at, strict=True)]
             )
         free = tuple(i for i in range(self.prior.n_dim) if i not in dims)
-        return ParameterDensity(tuple(names[i] for i in free), self._own.conditional(dims, at), self._map, free)
+        chosen, given = tuple(names[i] for i in free), self._own.conditional(dims, at)
+        if len(free) == 1 and free[0] in self.circles and isinstance(self.standard, SampledPosterior):
+            line = Slice(self.standard.log_density, np.array(free), np.array(dims), at)
+            return ParameterDensity(chosen, held(self.prior, free[0], line), None, free)
+        return ParameterDensity(chosen, given, self._map, free)
 
     @cached_property
     def moments(self) -> tuple[FloatArray, FloatArray]:

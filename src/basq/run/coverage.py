@@ -24,6 +24,9 @@ BULK = 0.99
 
 def placed(prior: Prior, x: FloatArray) -> tuple[BoolArray, FloatArray]:
     """Which points x (n, d) have a place in a prior's standard space, (n,), and their places, (m, d)."""
+    low, high = prior.bounds[prior.periodic].T
+    x = x.copy()
+    x[:, prior.periodic] = low + (x[:, prior.periodic] - low) % (high - low)  # a circle has a place for everything
     inside = np.asarray(prior.in_support(x))
     u = prior.to_standard(x[inside])
     finite = np.isfinite(u).all(axis=1)
