@@ -37,13 +37,24 @@ def work(model: str, seed: int, file: str = "", changes: str = "", recognise: in
             progress=False,
         )  # fmt: skip
     except Exception as error:  # a crash is a row, too
-        nothing = {"calls": 0, "error": np.inf, "sd": 0.0, "converged": 0, "total_variation": 1.0, "seconds": 0.0}
+        nothing = {
+            "calls": 0,
+            "error": np.inf,
+            "sd": 0.0,
+            "low": 0.0,
+            "high": 0.0,
+            "converged": 0,
+            "total_variation": 1.0,
+            "seconds": 0.0,
+        }
         return row | nothing | {"message": f"{type(error).__name__}: {error}"}
     seconds = time.process_time() - start - calls.seconds
     return row | {
         "calls": result.n_evals,
         "error": result.log_evidence - log_evidence,
         "sd": result.log_evidence_std,
+        "low": result.log_evidence_interval[0] - log_evidence,
+        "high": result.log_evidence_interval[1] - log_evidence,
         "converged": int(result.converged),
         "total_variation": variation(result, quantiles) if quantiles is not None else float("nan"),
         "seconds": seconds,
@@ -104,6 +115,7 @@ def figures(rows: list[Row]) -> dict[str, float]:
         "converged": float(np.mean(converged)),
         "converged_wrong": float(np.mean(wrong)),
         "coverage_95": float(np.mean(np.abs(error) < 1.96 * sd)),
+        "interval_95": float(np.mean([float(r["low"]) < 0.0 < float(r["high"]) for r in rows])),
         "coverage_95_converged": float(np.mean((np.abs(error) < 1.96 * sd)[converged])) if converged.any() else np.nan,
         "total_variation_converged": float(np.nanmean(tv)) if np.isfinite(tv).any() else float("nan"),
         "mean_calls": float(np.mean([r["calls"] for r in rows])),

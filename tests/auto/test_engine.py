@@ -73,6 +73,31 @@ def test_a_constant_shifts_the_evidence():
     assert shifted.log_evidence - 2.0**17 == pytest.approx(plain.log_evidence, abs=0.05)
 
 
+def test_while_it_is_unsure_a_share_of_the_batch_goes_uphill():
+    states = []
+    problem = problems.gauss(4, 0)
+    run(problem, callback=states.append)
+    rng, nothing = np.random.default_rng(0), np.empty((0, 4))
+    first, last = states[1].fitted, states[-1].fitted
+    assert first.facts.now[1] > first.settings.batch.uphill_unsure
+    way = first.way_up(8, nothing, rng)
+    assert way.shape == (8, 4)
+    at = problem.log_likelihood(states[-1].result(basq.Prior(problem.prior)).prior.from_standard(way))
+    assert (at > np.median(states[1].observations.log_likelihood)).mean() > 0.5
+    assert last.facts.now[1] < last.settings.batch.uphill_unsure
+    assert last.way_up(8, nothing, rng).shape == (0, 4)
+
+
+def test_a_needle_that_was_not_found_lies_within_the_interval():
+    """A wave of unknown period: far from the period, a flat signal with more noise explains the data as well."""
+    problem = problems.zoo.MODELS["sinusoid"](0)
+    result = run(problem, max_evals=150)
+    low, high = result.log_evidence_interval
+    assert not result.converged
+    assert low < problem.log_evidence < high == np.inf
+    assert str(result).startswith("log Z not known yet: above ")
+
+
 def test_one_parameter():
     result = basq.infer(lambda x: -0.5 * ((x[0] - 0.3) / 0.01) ** 2, {"a": (0, 1)}, seed=0, progress=False)
     assert result.log_evidence == pytest.approx(np.log(0.01 * np.sqrt(2 * np.pi)), abs=0.05)

@@ -289,6 +289,20 @@ def test_a_result_that_is_not_sure_says_so_above_its_table(separable):
     assert warning not in str(nothing) + nothing._repr_html_()
 
 
+def test_a_result_that_is_not_sure_gives_no_number_to_copy(separable):
+    log_z, sd = separable.log_evidence, separable.log_evidence_std
+    assert separable.log_evidence_interval == pytest.approx((log_z - 1.96 * sd, log_z + 1.96 * sd))
+    unsound = replace(separable, sound=False)
+    low, high = unsound.log_evidence_interval
+    assert (low, high) == (pytest.approx(log_z - 1.96 * sd), np.inf)
+    for text in (str(unsound), repr(unsound), unsound._repr_html_()):
+        assert "±" not in text.split("(95 %)")[0]
+        assert re.search(r"log Z not known yet: above -?\d+\.\d+ \(95 %\), -?\d+\.\d+ so far", text)
+    sure = replace(unsound, status=basq.Status.CONVERGED)
+    assert sure.log_evidence_interval == separable.log_evidence_interval
+    assert str(sure).startswith("log Z = ")
+
+
 def test_a_result_of_fewer_calls_than_a_model_needs_shows_no_posterior():
     few = basq.infer(lambda x: -float(x @ x), {"a": (-3, 3), "b": (-3, 3)}, max_evals=3, seed=1, progress=False)
     assert few.too_few == "too few calls for a posterior (3 of 32)"

@@ -6,7 +6,7 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from basq.auto.audit import audit, overcaution
+from basq.auto.audit import overcaution
 from basq.auto.batch import cell_batch, share_of, unsure_batch
 from basq.auto.blind import Blind
 from basq.auto.cells import Cell, Kinds, Plan, Total, allocate
@@ -14,7 +14,8 @@ from basq.auto.density import CellBand, CellDensity
 from basq.auto.error import fixed_terms, standard_deviation
 from basq.auto.exploration import Explorer, spread_points
 from basq.auto.images import images, n_apart
-from basq.auto.modes import Leads, explore, proves_valley, still_climbing
+from basq.auto.modes import Leads, explore
+from basq.auto.news import News
 from basq.auto.partition import first_plan, plan_cells
 from basq.auto.recognised import Knowledge, RecognisedFit
 from basq.auto.seen import Seen
@@ -22,6 +23,7 @@ from basq.auto.settings import Settings
 from basq.auto.turned import TurnedBand, TurnedImage
 from basq.auto.verdict import Facts, converged, doubts, missing, unexplored
 from basq.errors import InputError
+from basq.gp.climbs import View, climbs
 from basq.method import Audit, Batch, Fit, LogSurrogate, Posterior
 from basq.numerics.gaussians import Measure
 from basq.numerics.stopwatch import Stopwatch
@@ -120,6 +122,14 @@ class AutoFit(Fit):
         rng, n_moves = np.random.default_rng(self.seed), self.settings.samples.posterior_moves
         found = SampledPosterior.build(log_density, u, log_weights, rng, n_moves=n_moves)
         return found if self.turn is None else TurnedPosterior.of(found, self.turn)
+
+    def way_up(self, n: int, taken: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """At most n points above the best ones, (k, d), while log Z is unsure: there may be higher ground."""
+        if self.facts.now[1] <= self.settings.batch.uphill_unsure:
+            return taken[:0]
+        chart = self.cells[int(np.argmax(self.total.shares))].model.chart
+        views, own = (View(np.asarray, np.asarray), View(chart.whiten, chart.back)), self.settings.batch.climbs
+        return climbs(self.explorer.gp.x, self.explorer.log_posterior, taken, views, n, rng, settings=own)
 
     def turned(self) -> Turn | None:
         """Where periodic parameters should be cut, unless they are cut well."""
@@ -285,10 +295,11 @@ class Auto:
         settled = not doubts(fitted.facts, own.generous, settings)
         only = settled and unexplored(fitted.facts, own.generous, settings)
         n_explore = share_of(batch_size, own.share_only if only else own.share, rng)
-        counts = allocate(fitted.cells, fitted.total.shares, batch_size - n_explore, settings.cells)
-        cells = [cell.expecting(taken) for cell in fitted.cells]
+        way = fitted.way_up(share_of(batch_size - n_explore, settings.batch.uphill, rng), taken, rng)
+        counts = allocate(fitted.cells, fitted.total.shares, batch_size - n_explore - len(way), settings.cells)
+        cells = [cell.expecting(np.concatenate([taken, way])) for cell in fitted.cells]
         parts = [cell_batch(c, n, len(cells), rng, settings.batch) for c, n in zip(cells, counts, strict=True)]
-        points = np.concatenate(parts)
+        points = np.concatenate([way, *parts])
         unsure = share_of(n_explore, own.unsure if only else 0.0, rng)
         shares = allocate(fitted.cells, fitted.total.shares, unsure, settings.cells)
         far = [
@@ -302,55 +313,6 @@ class Auto:
         every = np.concatenate([points, found])
         explores = np.arange(len(every)) >= batch_size - n_explore
         return Batch(every if turn is None else turn.back(every), explores=explores)
-
-
-@dataclass(frozen=True)
-class News:
-    """What the last batch says before it is learned from.
-
-    Attributes
-    ----------
-    audits : tuple of Audit
-    explored : int
-        Exploration points since the last surprise.
-    climbing : int
-        Searches of the last batch that are still on their way up.
-    tested : frozenset of int
-        Observations whose valley has been looked for.
-    foothold : (d,) array or None
-        A point behind a valley that the batch has proven.
-    """
-
-    audits: tuple[Audit, ...]
-    explored: int
-    climbing: int
-    tested: frozenset[int]
-    foothold: FloatArray | None
-
-    @classmethod
-    def first(cls) -> "News":
-        return cls((), 0, 0, frozenset(), None)
-
-    @classmethod
-    def of(cls, last: AutoFit, seen: Seen) -> "News":
-        """Compare the new observations with the state that chose them."""
-        settings, depth = last.settings, last.settings.exploration.valley
-        new, log_posterior = seen.observations.since(last.n_seen), seen.log_posterior
-        levels = log_posterior[last.n_seen :]
-        found = audit(last.cells, last.total.shares, last.measure, last.n_seen, new, settings.audit)
-        kept = settings.exploration.kept if found.surprise else 1.0
-        explored = int(kept * (last.facts.explored + new.explores.sum()))
-        climbing = still_climbing(last.cells, last.explorer, new.u[new.explores], levels[new.explores], settings)
-        tested, foothold, suspect, scout = last.tested, None, last.leads.suspect, last.leads.scout
-        if suspect is not None:
-            proven = proves_valley(suspect.midpoint, log_posterior[suspect.index], new.u, levels, depth)
-            if proven is not None:
-                tested = tested | {suspect.index}
-                foothold = seen.u[suspect.index] if proven else None
-        for index, probe in zip(scout.index, scout.probes, strict=True):
-            if proves_valley(probe, log_posterior[index], new.u, levels, depth) is False:
-                tested = tested | {int(index)}
-        return cls((*last.audits, found), explored, climbing, tested, foothold)
 
 
 def _plans(last: AutoFit | None, news: News, seen: Seen, kinds: Kinds, settings: Settings) -> list[Plan]:

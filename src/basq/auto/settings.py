@@ -16,6 +16,7 @@ from typing import Any
 
 from basq.auto.dotted import described, items_of, with_value
 from basq.gp.classifier import ClassifierSettings
+from basq.gp.climbs import ClimbSettings
 from basq.gp.kernels.trend import TrendPrior
 from basq.numerics.student import MixtureSettings
 
@@ -268,11 +269,9 @@ class Batches:
     summit_steps: int = 6  # In which the summit is found,
     summit_best: int = 20  # each with so many of the best
     summit_cloud: int = 100  # of so many points.
-    climb: float = 0.5  # Share of the points on the way up from the best one,
-    climb_rise: float = 0.4  # while it rises by more than so many times the headroom,
-    climb_radii: tuple[float, ...] = (0.5, 1.0, 2.0, 4.0)  # no farther than this, in the chart's standard deviations,
-    climb_apart: float = 0.1  # and so far from everything seen, in that distance,
-    climb_optimism: tuple[float, ...] = (0.0, 1.0, 2.0)  # judged at so many standard deviations above the mean.
+    uphill: float = 0.5  # Share of the points that go up by processes of a neighbourhood,
+    uphill_unsure: float = 0.25  # while the standard deviation of log Z is above this.
+    climbs: ClimbSettings = field(default_factory=ClimbSettings)
     edge: int = 3  # One of so many points goes to the edge of zero likelihood, where there is one.
     cloud: float = 2.0  # Width of the cloud about a new cell, in that of its gate,
     cloud_points: int = 3  # until it has so many points more than parameters.

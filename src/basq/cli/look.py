@@ -71,7 +71,8 @@ def _line(path: Path) -> str:
         n_new = int(np.sum(~np.isnan(store.news().log_likelihood)))
     status, known = Status.RUNNING, "nothing learned yet"
     if last is not None:
-        status, known = Status(last["status"]), f"{last['log_evidence']:.3f} ± {last['log_evidence_std']:.3f}"
+        status, known = Status(last["status"]), f"{last['log_evidence']:.3f}"
+        known += f" ± {last['log_evidence_std']:.3f}" if status is Status.CONVERGED else " so far"
         if n_new:
             known += f", {counted(n_new, 'newer value')}"
     if driven:

@@ -23,7 +23,7 @@ from basq.plots import plot_calibration, plot_corner, plot_run, plot_slices, plo
 from basq.plots.audits import audited
 from basq.plots.corner import READABLE
 from basq.plots.run import duration
-from basq.report.tables import UNSURE, cheap_line, html_name, shown, with_error
+from basq.report.tables import UNSURE, cheap_line, headline, html_name, shown
 from basq.version import __version__
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def _verdict(result: "Result", truth: float | None) -> str:
     known = bool(np.isfinite(result.log_evidence))
     number = "No evidence yet"
     if known:
-        number = f"log Z = {with_error(result.log_evidence, result.log_evidence_std)}".replace("-", "−")
+        number = headline(result).replace("-", "−")
     why = f"{result.why}." if result.status.is_open or result.status.word == word else result.message
     lines = [_signed(f"{'Still open' if word == 'Not finished' else 'Why'}: {why}"), advice]
     calls = f"{result.n_evals} likelihood values in {counted(result.n_batches, 'batch', 'batches')}"

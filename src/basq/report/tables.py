@@ -66,6 +66,15 @@ def with_error(value: float, error: float) -> str:
     return " ± ".join(shown([value, error], error))
 
 
+def headline(result: "Result") -> str:
+    """What is known of log Z: its value, or only what it is not below, which nobody should quote as a value."""
+    if result.converged or result.sound or not math.isfinite(result.log_evidence):
+        return f"log Z = {with_error(result.log_evidence, result.log_evidence_std)}"
+    low, (now,) = result.log_evidence_interval[0], shown([result.log_evidence], result.log_evidence_std)
+    (least,) = shown([low], result.log_evidence_std)
+    return f"log Z not known yet: above {least} (95 %), {now} so far"
+
+
 def cheap_line(result: "Result") -> list[str]:
     """Which parameters were integrated over at every call, if any: a line."""
     if not result.cheap:

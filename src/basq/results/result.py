@@ -19,6 +19,7 @@ from basq.posterior.parameters import N_SUMMARY, ParameterPosterior
 from basq.prior import Prior
 from basq.report.tables import QUANTILES, Row, Summary
 from basq.results import archive, export, predictive, words
+from basq.results.evidence import Evidence
 from basq.results.export import Draws
 from basq.results.record import Record
 from basq.results.source import Askable, Source
@@ -36,7 +37,7 @@ __all__ = ["Failure", "ParameterDensity", "Result"]
 
 
 @dataclass(frozen=True, eq=False)
-class Result(Askable):
+class Result(Evidence, Askable):
     """Evidence and posterior of a run.
 
     Attributes
@@ -109,34 +110,9 @@ class Result(Askable):
         return cls(-np.inf, np.inf, status, why, prior, empty, (), None, failures=failures, settings=known)
 
     @property
-    def converged(self) -> bool:
-        """Whether the target accuracy was reached and the tests were passed."""
-        return self.status is Status.CONVERGED
-
-    @property
     def message(self) -> str:
         """How the run has ended and why, in a sentence."""
         return self.status.because(self.why)
-
-    @property
-    def logz(self) -> float:
-        return self.log_evidence
-
-    @property
-    def logzerr(self) -> float:
-        return self.log_evidence_std
-
-    @property
-    def evidence(self) -> float:
-        """E[Z] itself; 0 or inf where it leaves the range of floating-point numbers (``log_evidence`` never does)."""
-        with np.errstate(over="ignore", under="ignore"):
-            return float(np.exp(self.log_evidence))
-
-    @property
-    def evidence_std(self) -> float:
-        """Standard deviation of Z itself, of the log-normal law with this log-evidence and its error."""
-        with np.errstate(over="ignore", under="ignore"):
-            return float(np.exp(self.log_evidence) * np.sqrt(np.expm1(self.log_evidence_std**2)))
 
     @property
     def n_evals(self) -> int:

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from basq.errors import counted
-from basq.report.tables import UNSURE, card, cheap_line, shown, with_error
+from basq.report.tables import UNSURE, card, cheap_line, headline, shown
 
 if TYPE_CHECKING:
     from basq.results.result import Result
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 def one_line(result: "Result") -> str:
     """The answer, the verdict and the effort."""
     verdict = "converged" if result.converged else "not converged"
-    return f"<basq.Result: {_headline(result)}, {verdict}, {_effort(result)}, parameters {', '.join(result.names)}>"
+    return f"<basq.Result: {headline(result)}, {verdict}, {_effort(result)}, parameters {', '.join(result.names)}>"
 
 
 def page(result: "Result") -> str:
     """The answer, what has to be known about it, and the table of the posterior."""
-    lines = [f"{_headline(result)}   ({_effort(result)})", *_lines(result)]
+    lines = [f"{headline(result)}   ({_effort(result)})", *_lines(result)]
     table = [*_doubt(result), str(result.summary())] if result.too_few is None else [result.too_few]
     return "\n".join([*lines, "", *table])
 
@@ -25,13 +25,9 @@ def page(result: "Result") -> str:
 def html(result: "Result") -> str:
     """The same for a notebook."""
     if result.too_few is not None:
-        return card(_headline(result), _effort(result), result.converged, [*_lines(result), result.too_few])
+        return card(headline(result), _effort(result), result.converged, [*_lines(result), result.too_few])
     lines = [*_lines(result), *_doubt(result)]
-    return card(_headline(result), _effort(result), result.converged, lines) + result.summary()._repr_html_()
-
-
-def _headline(result: "Result") -> str:
-    return f"log Z = {with_error(result.log_evidence, result.log_evidence_std)}"
+    return card(headline(result), _effort(result), result.converged, lines) + result.summary()._repr_html_()
 
 
 def _effort(result: "Result") -> str:
