@@ -73,19 +73,19 @@ def test_a_constant_shifts_the_evidence():
     assert shifted.log_evidence - 2.0**17 == pytest.approx(plain.log_evidence, abs=0.05)
 
 
-def test_while_it_is_unsure_a_share_of_the_batch_goes_uphill():
+def test_the_less_sure_it_is_the_more_points_go_uphill():
     states = []
     problem = problems.gauss(4, 0)
     run(problem, callback=states.append)
     rng, nothing = np.random.default_rng(0), np.empty((0, 4))
-    first, last = states[1].fitted, states[-1].fitted
-    assert first.facts.now[1] > first.settings.batch.uphill_unsure
-    way = first.way_up(8, nothing, rng)
+    first, last = states[1], states[-1]
+    assert first.fitted.facts.now[1] > 1.0
+    way = first.fitted.way_up(16, nothing, rng)
     assert way.shape == (8, 4)
-    at = problem.log_likelihood(states[-1].result(basq.Prior(problem.prior)).prior.from_standard(way))
-    assert (at > np.median(states[1].observations.log_likelihood)).mean() > 0.5
-    assert last.facts.now[1] < last.settings.batch.uphill_unsure
-    assert last.way_up(8, nothing, rng).shape == (0, 4)
+    levels = problem.log_likelihood(basq.Prior(problem.prior).from_standard(way))
+    assert (levels > np.median(first.observations.log_likelihood)).mean() > 0.5
+    assert last.fitted.facts.now[1] < 0.1
+    assert len(last.fitted.way_up(16, nothing, rng)) <= 1
 
 
 def test_a_needle_that_was_not_found_lies_within_the_interval():

@@ -23,7 +23,7 @@ from basq.auto.settings import Settings
 from basq.auto.turned import TurnedBand, TurnedImage
 from basq.auto.verdict import Facts, converged, doubts, missing, unexplored
 from basq.errors import InputError
-from basq.gp.climbs import View, climbs
+from basq.gp.climbs import STANDARD, View, climbs
 from basq.method import Audit, Batch, Fit, LogSurrogate, Posterior
 from basq.numerics.gaussians import Measure
 from basq.numerics.stopwatch import Stopwatch
@@ -124,11 +124,10 @@ class AutoFit(Fit):
         return found if self.turn is None else TurnedPosterior.of(found, self.turn)
 
     def way_up(self, n: int, taken: FloatArray, rng: np.random.Generator) -> FloatArray:
-        """At most n points above the best ones, (k, d), while log Z is unsure: there may be higher ground."""
-        if self.facts.now[1] <= self.settings.batch.uphill_unsure:
-            return taken[:0]
+        """Points above the best ones, (k, d), of a batch of n: the more, the less sure log Z is."""
+        n = share_of(n, self.settings.batch.uphill * min(self.facts.now[1], 1.0), rng)
         chart = self.cells[int(np.argmax(self.total.shares))].model.chart
-        views, own = (View(np.asarray, np.asarray), View(chart.whiten, chart.back)), self.settings.batch.climbs
+        views, own = (STANDARD, View(chart.whiten, chart.back)), self.settings.batch.climbs
         return climbs(self.explorer.gp.x, self.explorer.log_posterior, taken, views, n, rng, settings=own)
 
     def turned(self) -> Turn | None:
@@ -295,7 +294,7 @@ class Auto:
         settled = not doubts(fitted.facts, own.generous, settings)
         only = settled and unexplored(fitted.facts, own.generous, settings)
         n_explore = share_of(batch_size, own.share_only if only else own.share, rng)
-        way = fitted.way_up(share_of(batch_size - n_explore, settings.batch.uphill, rng), taken, rng)
+        way = fitted.way_up(batch_size - n_explore, taken, rng)
         counts = allocate(fitted.cells, fitted.total.shares, batch_size - n_explore - len(way), settings.cells)
         cells = [cell.expecting(np.concatenate([taken, way])) for cell in fitted.cells]
         parts = [cell_batch(c, n, len(cells), rng, settings.batch) for c, n in zip(cells, counts, strict=True)]

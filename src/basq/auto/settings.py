@@ -269,9 +269,8 @@ class Batches:
     summit_steps: int = 6  # In which the summit is found,
     summit_best: int = 20  # each with so many of the best
     summit_cloud: int = 100  # of so many points.
-    uphill: float = 0.5  # Share of the points that go up by processes of a neighbourhood,
-    uphill_unsure: float = 0.25  # while the standard deviation of log Z is above this.
-    climbs: ClimbSettings = field(default_factory=ClimbSettings)
+    uphill: float = 0.5  # Share of the points that climb by what neighbours say, times the sd of log Z up to 1, [tried]
+    climbs: ClimbSettings = field(default_factory=ClimbSettings)  # and how.
     edge: int = 3  # One of so many points goes to the edge of zero likelihood, where there is one.
     cloud: float = 2.0  # Width of the cloud about a new cell, in that of its gate,
     cloud_points: int = 3  # until it has so many points more than parameters.

@@ -44,6 +44,10 @@ class View:
     back: Callable[[FloatArray], FloatArray]
 
 
+STANDARD = View(np.asarray, np.asarray)
+"""Standard space itself."""
+
+
 def climbs(
     u: FloatArray,
     levels: FloatArray,

@@ -131,7 +131,7 @@ def _verdict(result: "Result", truth: float | None) -> str:
         calls += f"; {counted(result.settings['pending'], 'call', 'calls')} under way or left"
     lines.append(f"{calls}.")
     lines += cheap_line(result)
-    lines += result.notes
+    lines += [note for note in result.notes if note not in result.message]
     if truth is not None and np.isfinite(result.log_evidence):
         off = result.log_evidence - truth
         sds = f", {abs(off) / result.log_evidence_std:.1f} standard deviations" if result.log_evidence_std > 0.0 else ""

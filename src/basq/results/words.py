@@ -37,7 +37,7 @@ def _effort(result: "Result") -> str:
 def _lines(result: "Result") -> list[str]:
     """What has to be known before the posterior is looked at."""
     lines = [result.message]
-    lines += [*cheap_line(result), *result.notes]
+    lines += [*cheap_line(result), *(note for note in result.notes if note not in result.message)]
     if result.failures:
         more = counted(result.n_failed, "more call", "more calls")
         lines.append(f"{more} failed (result.failures), the last: {result.failures[-1].error}")
