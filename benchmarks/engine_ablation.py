@@ -42,7 +42,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     },
     "no tails": {"batch.tail": 0.0},
     "no summit": {"batch.summit": 0.0},
-    "no climbs": {"batch.uphill": 0.0},
+    "no climbs": {"batch.climb": 0.0},
     "no ceiling": {"values.headroom": 1e3},
     "no scouts": {"scouts.sent": False},
     "no cells": {"cells.most": 1},

@@ -29,6 +29,8 @@ def cell_batch(cell: Cell, n: int, n_cells: int, rng: np.random.Generator, setti
     cell, n = cell.expecting(top), n - len(top)
     if cell.model.feasible is not None and n >= settings.edge:
         return np.concatenate([top, edge_batch(cell, n, rng, settings)])
+    way = climb(cell, share_of(n, settings.climb, rng), rng, settings) if cell.climbing else np.empty((0, d))
+    cell, n, top = cell.expecting(way), n - len(way), np.concatenate([top, way])
     n_tail = share_of(n, settings.tail, rng)
     points = integrate_batch(cell, *selection_measure(cell, rng, settings), n - n_tail, rng, settings)
     return np.concatenate([top, points, tail_batch(cell.expecting(points), n_tail, settings.optimism)])
@@ -57,6 +59,35 @@ def summit(cell: Cell, rng: np.random.Generator, settings: Batches) -> FloatArra
     own = Chart.of(whiten(u))
     distance2 = square_distances(own.whiten(whiten(best[:1])), own.whiten(model.gp.x)).min()
     return best[:1] if distance2 > settings.seen**2 else best[:0]
+
+
+def climb(cell: Cell, n: int, rng: np.random.Generator, settings: Batches) -> FloatArray:
+    """n points on the way up from the best one, (n, d): where the posterior may be highest within several distances.
+
+    Far below the posterior the samples lie around what is known; a surrogate that is no good farther on is good enough
+    to say where it goes up. How far it can be believed is not known: so the distances differ.
+    """
+    model, flat = cell.model, cell.model.chart.flat
+    root, d, out = model.chart.root, model.n_dim, np.empty((0, model.n_dim))
+    start = straightened(cell.best[None], flat)[0]
+    for k in range(n):
+        radius = settings.climb_radii[k % len(settings.climb_radii)]
+        optimism = settings.climb_optimism[k % len(settings.climb_optimism)]
+        sd, centre = np.full((settings.summit_cloud, 1), radius / np.sqrt(d)), np.zeros(d)
+        for _ in range(settings.summit_steps):
+            z = centre + sd * rng.standard_normal((settings.summit_cloud, d))
+            z[0] = centre
+            z *= np.minimum(1.0, radius / np.maximum(np.linalg.norm(z, axis=1, keepdims=True), 1e-300))
+            u = bent(start + z @ root.T, flat)
+            p = model.gp.predict(model.chart.whiten(u))
+            level = model.scale.nats(p.mean + optimism * np.sqrt(p.var)) + cell.measure.log_pdf(u)
+            level[_near(model, p.x, settings.climbs.apart * radius)] = -np.inf
+            order = np.argsort(-level, kind="stable")[: settings.summit_best]
+            centre, sd = z[order[0]], z[order].std(axis=0)
+        if np.isfinite(level[order[0]]):  # else everything there has been seen
+            out = np.concatenate([out, u[order[:1]]])
+            model = model.expecting(out[-1:])
+    return out
 
 
 def _near(model: LogModel, z: FloatArray, distance: float) -> BoolArray:

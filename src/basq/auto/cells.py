@@ -86,7 +86,9 @@ class Cell:
     n_compared : int
         As many there were when surrogates were last compared.
     best : (d,) array
-        Where the log-posterior is highest of those seen.
+        Where the log-posterior is highest of those seen,
+    climbing : bool
+        and whether it rose with the last batch, by some of the headroom or more.
     """
 
     gate: Chart
@@ -99,6 +101,7 @@ class Cell:
     n_inside: int
     n_compared: int
     best: FloatArray
+    climbing: bool
 
     @property
     def resolved(self) -> bool:
@@ -152,8 +155,11 @@ class Cell:
             parts = tuple(halves(population.u, settings.cells)) if resolved else ()
             outline = _outline(model, measure, population.u, settings.chart) if resolved else None
         level = own.log_values + measure.log_pdf(own.u)
+        earlier = level[own.batch < own.batch.max()]
+        rise = level.max() - earlier.max(initial=-np.inf)
+        climbing = bool(rise > settings.batch.climb_rise * settings.values.room(own.u.shape[1]))
         best = own.u[int(np.argmax(level))]
-        return cls(plan.gate, measure, model, population, found, parts, outline, len(own), n_compared, best)
+        return cls(plan.gate, measure, model, population, found, parts, outline, len(own), n_compared, best, climbing)
 
 
 def _models(

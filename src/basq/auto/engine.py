@@ -124,10 +124,13 @@ class AutoFit(Fit):
         return found if self.turn is None else TurnedPosterior.of(found, self.turn)
 
     def way_up(self, n: int, taken: FloatArray, rng: np.random.Generator) -> FloatArray:
-        """Points above the best ones, (k, d), of a batch of n: the more, the less sure log Z is."""
-        n = share_of(n, self.settings.batch.uphill * min(self.facts.now[1], 1.0), rng)
+        """Points above the best ones, (k, d), of a batch of n, where log Z is unsure after so many calls."""
+        own, n_dim = self.settings.batch.climbs, taken.shape[1]
+        if self.facts.now[1] <= own.unsure or self.n_seen < own.after * (n_dim + 2):
+            return taken[:0]
+        n = share_of(n, self.settings.batch.climb, rng)
         chart = self.cells[int(np.argmax(self.total.shares))].model.chart
-        views, own = (STANDARD, View(chart.whiten, chart.back)), self.settings.batch.climbs
+        views = STANDARD, View(chart.whiten, chart.back)
         return climbs(self.explorer.gp.x, self.explorer.log_posterior, taken, views, n, rng, settings=own)
 
     def turned(self) -> Turn | None:

@@ -253,8 +253,7 @@ class Scouts:
 class Batches:
     """Step 9: the part of a batch that integrates."""
 
-    # By recombination, or plain samples of the same measure. [ablation "samples, not recombination"; tried]
-    recombined: bool = True
+    recombined: bool = True  # Or plain samples of the same measure. [ablation "samples, not recombination"; tried]
     broad: float = 0.3  # Share of the selection measure that is broadened beyond the posterior, [tried]
     broad_points: int = 1000  # by so many points,
     broad_steps: tuple[float, ...] = (0.3, 0.7, 1.2)  # so many standard deviations from samples,
@@ -269,8 +268,11 @@ class Batches:
     summit_steps: int = 6  # In which the summit is found,
     summit_best: int = 20  # each with so many of the best
     summit_cloud: int = 100  # of so many points.
-    uphill: float = 0.5  # Share of the points that climb by what neighbours say, times the sd of log Z up to 1, [tried]
-    climbs: ClimbSettings = field(default_factory=ClimbSettings)  # and how.
+    climb: float = 0.5  # Share of the points on the way up from the best one, [ablation "no climbs"; tried]
+    climb_rise: float = 0.4  # while it rises by more than so many times the headroom,
+    climb_radii: tuple[float, ...] = (0.5, 1.0, 2.0, 4.0)  # no farther than this, in the chart's standard deviations,
+    climb_optimism: tuple[float, ...] = (0.0, 1.0, 2.0)  # judged at so many standard deviations above the mean.
+    climbs: ClimbSettings = field(default_factory=ClimbSettings)  # Those by what neighbours say.
     edge: int = 3  # One of so many points goes to the edge of zero likelihood, where there is one.
     cloud: float = 2.0  # Width of the cloud about a new cell, in that of its gate,
     cloud_points: int = 3  # until it has so many points more than parameters.

@@ -22,6 +22,8 @@ from basq.types import FloatArray, IntArray
 class ClimbSettings:
     """Numbers of the climbs."""
 
+    unsure: float = 0.25  # They begin where the standard deviation of log Z is still above this [tried]
+    after: int = 25  # after so many calls for every parameter and two more. [tried]
     places: int = 2  # Highest places that are climbed from.
     neighbours: int = 10  # Nearest points that a process learns from, per coordinate.
     first: float = 0.5  # Lengthscales that it begins with, in √d standard deviations of its points,
