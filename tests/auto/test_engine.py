@@ -2,7 +2,6 @@
 
 import pickle
 import re
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -72,22 +71,6 @@ def test_a_constant_shifts_the_evidence():
         max_evals=64,
     )
     assert shifted.log_evidence - 2.0**17 == pytest.approx(plain.log_evidence, abs=0.05)
-
-
-def test_where_log_z_stays_unsure_half_of_the_points_go_uphill():
-    states = []
-    problem = problems.gauss(4, 0)
-    run(problem, callback=states.append)
-    rng, nothing = np.random.default_rng(0), np.empty((0, 4))
-    first, last = states[1].fitted, states[-1].fitted
-    assert first.facts.now[1] > 0.25
-    assert len(first.way_up(16, nothing, rng)) == 0  # it is too early
-    way = replace(first, n_seen=150).way_up(16, nothing, rng)
-    assert way.shape == (8, 4)
-    levels = problem.log_likelihood(basq.Prior(problem.prior).from_standard(way))
-    assert (levels > np.median(states[1].observations.log_likelihood)).mean() > 0.5
-    assert last.facts.now[1] < 0.25
-    assert len(replace(last, n_seen=150).way_up(16, nothing, rng)) == 0
 
 
 def test_a_needle_that_was_not_found_lies_within_the_interval():

@@ -81,7 +81,7 @@ def climb(cell: Cell, n: int, rng: np.random.Generator, settings: Batches) -> Fl
             u = bent(start + z @ root.T, flat)
             p = model.gp.predict(model.chart.whiten(u))
             level = model.scale.nats(p.mean + optimism * np.sqrt(p.var)) + cell.measure.log_pdf(u)
-            level[_near(model, p.x, settings.climbs.apart * radius)] = -np.inf
+            level[_near(model, p.x, settings.climb_apart * radius)] = -np.inf
             order = np.argsort(-level, kind="stable")[: settings.summit_best]
             centre, sd = z[order[0]], z[order].std(axis=0)
         if np.isfinite(level[order[0]]):  # else everything there has been seen

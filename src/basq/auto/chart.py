@@ -109,10 +109,6 @@ class Chart:
         """Map points (n, d) of standard space to coordinates in which the chart is N(0, I)."""
         return (straightened(u, self.flat) - self.mean) @ self._inverse_root.T
 
-    def back(self, z: FloatArray) -> FloatArray:
-        """Inverse of `whiten`."""
-        return bent(self.mean + z @ self.root.T, self.flat)
-
 
 def straightened(u: FloatArray, flat: BoolArray | None) -> FloatArray:
     """Points u (n, d) with the probabilities Φ(u) of flat parameters in the place of u."""

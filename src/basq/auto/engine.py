@@ -23,7 +23,6 @@ from basq.auto.settings import Settings
 from basq.auto.turned import TurnedBand, TurnedImage
 from basq.auto.verdict import Facts, converged, doubts, missing, unexplored
 from basq.errors import InputError
-from basq.gp.climbs import STANDARD, View, climbs
 from basq.method import Audit, Batch, Fit, LogSurrogate, Posterior
 from basq.numerics.gaussians import Measure
 from basq.numerics.stopwatch import Stopwatch
@@ -122,16 +121,6 @@ class AutoFit(Fit):
         rng, n_moves = np.random.default_rng(self.seed), self.settings.samples.posterior_moves
         found = SampledPosterior.build(log_density, u, log_weights, rng, n_moves=n_moves)
         return found if self.turn is None else TurnedPosterior.of(found, self.turn)
-
-    def way_up(self, n: int, taken: FloatArray, rng: np.random.Generator) -> FloatArray:
-        """Points above the best ones, (k, d), of a batch of n, where log Z is unsure after so many calls."""
-        own, n_dim = self.settings.batch.climbs, taken.shape[1]
-        if self.facts.now[1] <= own.unsure or self.n_seen < own.after * (n_dim + 2):
-            return taken[:0]
-        n = share_of(n, self.settings.batch.climb, rng)
-        chart = self.cells[int(np.argmax(self.total.shares))].model.chart
-        views = STANDARD, View(chart.whiten, chart.back)
-        return climbs(self.explorer.gp.x, self.explorer.log_posterior, taken, views, n, rng, settings=own)
 
     def turned(self) -> Turn | None:
         """Where periodic parameters should be cut, unless they are cut well."""
@@ -297,11 +286,10 @@ class Auto:
         settled = not doubts(fitted.facts, own.generous, settings)
         only = settled and unexplored(fitted.facts, own.generous, settings)
         n_explore = share_of(batch_size, own.share_only if only else own.share, rng)
-        way = fitted.way_up(batch_size - n_explore, taken, rng)
-        counts = allocate(fitted.cells, fitted.total.shares, batch_size - n_explore - len(way), settings.cells)
-        cells = [cell.expecting(np.concatenate([taken, way])) for cell in fitted.cells]
+        counts = allocate(fitted.cells, fitted.total.shares, batch_size - n_explore, settings.cells)
+        cells = [cell.expecting(taken) for cell in fitted.cells]
         parts = [cell_batch(c, n, len(cells), rng, settings.batch) for c, n in zip(cells, counts, strict=True)]
-        points = np.concatenate([way, *parts])
+        points = np.concatenate(parts)
         unsure = share_of(n_explore, own.unsure if only else 0.0, rng)
         shares = allocate(fitted.cells, fitted.total.shares, unsure, settings.cells)
         far = [

@@ -16,7 +16,6 @@ from typing import Any
 
 from basq.auto.dotted import described, items_of, with_value
 from basq.gp.classifier import ClassifierSettings
-from basq.gp.climbs import ClimbSettings
 from basq.gp.kernels.trend import TrendPrior
 from basq.numerics.student import MixtureSettings
 
@@ -271,8 +270,8 @@ class Batches:
     climb: float = 0.5  # Share of the points on the way up from the best one, [ablation "no climbs"; tried]
     climb_rise: float = 0.4  # while it rises by more than so many times the headroom,
     climb_radii: tuple[float, ...] = (0.5, 1.0, 2.0, 4.0)  # no farther than this, in the chart's standard deviations,
+    climb_apart: float = 0.1  # and so far from everything seen, in that distance,
     climb_optimism: tuple[float, ...] = (0.0, 1.0, 2.0)  # judged at so many standard deviations above the mean.
-    climbs: ClimbSettings = field(default_factory=ClimbSettings)  # Those by what neighbours say.
     edge: int = 3  # One of so many points goes to the edge of zero likelihood, where there is one.
     cloud: float = 2.0  # Width of the cloud about a new cell, in that of its gate,
     cloud_points: int = 3  # until it has so many points more than parameters.
