@@ -77,18 +77,22 @@ MODEL = basq.Model(simulate, gauss, PRIOR, cheap={"sigma": SIGMA})
 
 
 @pytest.fixture(scope="module")
-def first():
-    return well_explored(MODEL)
+def runs():
+    return [basq.infer(MODEL, seed=seed, progress=False) for seed in range(8)]
+
+
+@pytest.fixture(scope="module")
+def first(runs):
+    return well_explored(runs)
 
 
 @pytest.fixture(scope="module")
 def first_plain():
-    return well_explored(plain, PRIOR)
+    return well_explored([basq.infer(plain, PRIOR, seed=seed, progress=False) for seed in range(8)])
 
 
-def well_explored(*arguments):
+def well_explored(runs):
     """Of some runs the one that has looked for other modes most: others want some calls more for the answers below."""
-    runs = [basq.infer(*arguments, seed=seed, progress=False) for seed in range(8)]
     return max(runs, key=lambda run: run.observations.explores.sum())
 
 
@@ -142,12 +146,14 @@ def test_other_likelihoods(first, name):
 
 
 @pytest.mark.parametrize("name", PRIORS)
-def test_other_priors(first, name):
-    again = first.again(prior=PRIORS[name])
+def test_other_priors(runs, name):
+    """Some runs want a few calls more, and say so; their answers are right all the same."""
+    answers = [run.again(prior=PRIORS[name]) for run in runs]
     assert not SIMULATED
-    assert again.converged
+    assert sum(again.converged for again in answers) >= len(runs) // 2
     scratch = basq.infer(replace(MODEL, prior=PRIOR | PRIORS[name]), seed=2, progress=False)
-    assert agrees(again, scratch)
+    assert all(agrees(again, scratch) for again in answers)
+    assert all(again.converged or "calls are missing" in again.why for again in answers)
 
 
 def test_other_priors_of_a_plain_run(first_plain):
