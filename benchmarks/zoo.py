@@ -2,6 +2,7 @@
 
     python -m benchmarks.zoo                    # all models of basq.problems.zoo, 5 data seeds
     python -m benchmarks.zoo --quick            # 1 data seed (minutes)
+    python -m benchmarks.zoo --replicas 3       # three replicas at a third of the calls; --budget 3: at all of them
     python -m benchmarks.zoo --file problems.py # others: a file of PROBLEMS = {name: f(seed) -> (log ℓ, prior, log Z)}
 
 Batches of 16, budget 50 (d + 2), the engine's own stop. Only problems with a reference count
@@ -24,17 +25,26 @@ from benchmarks.study import Row, run_all, study_parser
 ZOO = basq.problems.zoo
 
 
-def work(model: str, seed: int, file: str = "", changes: str = "", recognise: int = 1) -> Row:
-    """One run; ``changes`` are settings in JSON."""
+def work(
+    model: str,
+    seed: int,
+    file: str = "",
+    changes: str = "",
+    recognise: int = 1,
+    replicas: int | None = None,
+    budget: float = 1.0,
+) -> Row:
+    """One run, or replicas; ``changes`` are settings in JSON, ``budget`` is in units of 50 (d + 2)."""
     log_likelihood, prior, log_evidence, quantiles, vectorized = _problem(model, seed, file)
     d = len(prior)
     method = basq.Auto(basq.auto.Settings().changed(json.loads(changes or "{}")), recognise=bool(recognise))
     calls, start = Calls(log_likelihood), time.process_time()
-    row: Row = {"model": model, "seed": seed, "file": file, "changes": changes, "recognise": recognise, "d": d}
+    row: Row = {"model": model, "seed": seed, "file": file, "changes": changes, "recognise": recognise}
+    row |= ({"replicas": replicas, "budget": budget} if replicas else {}) | {"d": d}
     try:
         result = basq.infer(
-            calls, prior, method=method, batch_size=16, max_evals=50 * (d + 2), vectorized=vectorized, seed=seed,
-            progress=False,
+            calls, prior, method=method, batch_size=16, max_evals=int(budget * 50 * (d + 2)),
+            replicas=replicas, vectorized=vectorized, seed=seed, progress=False,
         )  # fmt: skip
     except Exception as error:  # a crash is a row, too
         nothing = {
@@ -152,7 +162,11 @@ def main() -> None:
     parser.add_argument("--file", default="", help="a Python file with problems")
     parser.add_argument("--changes", default="", help="settings that differ, in JSON: '{\"batch.tail\": 0.0}'")
     parser.add_argument("--no-recognition", action="store_true", help="noise scales are not looked for")
+    parser.add_argument("--replicas", type=int, help="of every run; rows in zoo_replicas.csv")
+    parser.add_argument("--budget", type=float, default=1.0, help="of all replicas, in units of 50 (d + 2)")
     options = parser.parse_args()
+    if options.replicas and options.output.name == "zoo.csv":
+        options.output = options.output.with_name("zoo_replicas.csv")
     names = list(module_of(options.file).PROBLEMS) if options.file else list(ZOO.MODELS)
     names = options.models.split(",") if options.models else names
     groups = {"file": tuple(names)} if options.file else ZOO.GROUPS
@@ -160,6 +174,7 @@ def main() -> None:
     tasks = [
         {"model": m, "seed": s, "file": options.file, "changes": options.changes,
          "recognise": int(not options.no_recognition)}
+        | ({"replicas": options.replicas, "budget": options.budget} if options.replicas else {})
         for s in seeds for m in names
         if options.file or ZOO.MODELS[m](s).log_evidence is not None
     ]  # fmt: skip

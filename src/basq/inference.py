@@ -9,6 +9,7 @@ from basq.method import Method
 from basq.results.result import Result
 from basq.run.arguments import as_problem, check_callback
 from basq.run.drive import drive
+from basq.run.replicas import replicated
 from basq.run.steps import State
 from basq.settings import BATCH_SIZE, DLOGZ, ON_ERROR, RETRIES, OnError
 from basq.types import FloatArray, LogLikelihood
@@ -34,6 +35,8 @@ def infer(
     on_error: OnError = ON_ERROR,
     store: str | os.PathLike[str] | None = None,
     evaluations: Any = None,
+    certify: int | None = None,
+    replicas: int | None = None,
     seed: Any = None,
     progress: bool = True,
     callback: Callable[[State], None] | None = None,
@@ -84,6 +87,14 @@ def infer(
         taken up where it was left.
     evaluations : (x, log_likelihood), (x, log_likelihood, noise) or path, optional
         Values known already, of shapes (n, d) and (n,), or an older store; they count towards ``max_evals``.
+    certify : int, optional
+        Calls, beyond ``max_evals``, for a certificate of the answer: an estimate that does not rest on the surrogate;
+        see `Result.certify`. Where it contradicts the answer, the run learns from them, which then count, and goes on
+        while calls of ``max_evals`` are left.
+    replicas : int, optional
+        Independent runs side by side on the pool; one more run then begins with the calls of all of them, and what
+        they disagree by beyond their errors enters its own. ``max_evals`` is for all together, by default 50 (d + 2)
+        for each. Their stores lie beside ``store``.
     seed : optional
         Anything that ``numpy.random.default_rng`` takes; the same seed gives the same run, whatever the workers.
     progress : bool
@@ -116,9 +127,12 @@ def infer(
     """
     space = as_problem(log_likelihood, prior, prior_transform, n_dim)
     check_callback(callback, "the state")
-    return drive(
-        log_likelihood, space, method=method, batch_size=batch_size, max_evals=max_evals, max_time=max_time,
-        dlogz=dlogz, vectorized=vectorized, pass_dict=pass_dict, pool=pool, asynchronous=asynchronous, timeout=timeout,
-        retries=retries, on_error=on_error, store=store, evaluations=evaluations, seed=seed, progress=progress,
-        callback=callback,
-    )  # fmt: skip
+    options: dict[str, Any] = {
+        "method": method, "batch_size": batch_size, "max_evals": max_evals, "max_time": max_time, "dlogz": dlogz,
+        "vectorized": vectorized, "pass_dict": pass_dict, "pool": pool, "asynchronous": asynchronous,
+        "timeout": timeout, "retries": retries, "on_error": on_error, "store": store, "evaluations": evaluations,
+        "certify": certify, "seed": seed, "progress": progress, "callback": callback,
+    }  # fmt: skip
+    if replicas is not None:
+        return replicated(log_likelihood, space, replicas=replicas, **options)
+    return drive(log_likelihood, space, **options)

@@ -13,6 +13,8 @@ DLOGZ = 0.1
 """Target standard deviation of log Z."""
 DPROB = 0.05
 """Target standard deviation of the probabilities of rival models."""
+CERTIFY = 64
+"""Calls of a certificate."""
 RETRIES = 0
 """How often a failed call is tried again."""
 ON_ERROR: OnError = "record"

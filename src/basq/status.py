@@ -1,4 +1,4 @@
-"""How a run stands, as a value; what is said about it begins with its words."""
+"""How a run stands, and what a certificate finds, as values; what is said about them begins with their words."""
 
 from enum import StrEnum
 
@@ -39,3 +39,14 @@ class Status(StrEnum):
     def because(self, why: str) -> str:
         """The sentence for people: the status, and why in a clause."""
         return f"{self.word}: {why}."
+
+
+class Finding(StrEnum):
+    """What a certificate says."""
+
+    CERTIFIED = "certified"
+    """The estimate is as sure as was asked for, and the surrogate agrees with it."""
+    CONTRADICTED = "contradicted"
+    """The surrogate is wrong: its evidence by more than both errors, or its posterior."""
+    UNDECIDED = "not decided"
+    """These calls say too little."""

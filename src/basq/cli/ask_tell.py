@@ -15,6 +15,7 @@ from basq.cli.output import check_output, say
 from basq.errors import InputError, StoreError
 from basq.evaluation.store import Store
 from basq.run.arguments import as_pending
+from basq.run.points import Points
 from basq.run.sampler import Sampler
 
 
@@ -59,16 +60,21 @@ def ask(options: Any) -> None:
         check_output(options.output)
     sampler = Sampler.open(options.store)
     points = sampler.ask(options.n)
-    if options.output is None:
-        _write_points(points, sys.stdout)
-    else:
-        with options.output.open("w", newline="") as file:
-            _write_points(points, file)
+    write_points(points, options.output)
     verdict = sampler.verdict
     say(f"{len(points)} points. {verdict.message}", sys.stderr)
 
 
-def _write_points(points: Any, file: IO[str]) -> None:
+def write_points(points: Points, output: Path | None) -> None:
+    """Write points as CSV into a file, or on the terminal."""
+    if output is None:
+        _write_rows(points, sys.stdout)
+    else:
+        with output.open("w", newline="") as file:
+            _write_rows(points, file)
+
+
+def _write_rows(points: Points, file: IO[str]) -> None:
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(["id", *points.names])
     for i, x in zip(points.ids, points.x, strict=True):

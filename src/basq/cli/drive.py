@@ -13,6 +13,7 @@ from basq.evaluation.store import Store
 from basq.extras import registered
 from basq.inference import infer
 from basq.run import identity
+from basq.run.certify import check_calls
 from basq.run.sampler import Sampler
 from basq.run.stopping import Stopping
 from basq.status import Status
@@ -23,6 +24,8 @@ CALLS = ("pool", "asynchronous", "timeout", "retries", "vectorized", "pass_dict"
 
 def run(options: Any) -> int:
     """Start a run, or go on with the one in the store."""
+    if options.certify is not None:
+        check_calls(options.certify)
     path, name = split(options.model)
     store = options.store or Path(f"{path.stem}-{name}.sqlite" if name else f"{path.stem}.sqlite")
     budget = {
@@ -69,6 +72,7 @@ def _drive(
     given = {key: value for key, value in calls.items() if value is not None}
     result = infer(
         model.log_likelihood, model.prior, store=path, max_time=options.max_time,
+        certify=getattr(options, "certify", None),
         progress=not (ended or options.no_progress), **budget, **given,
     )  # fmt: skip
     say(result)

@@ -11,8 +11,10 @@ from basq.cli.output import check_output, say, writing
 from basq.cli.parser import DONE, FAILED
 from basq.errors import BasqError, EvaluationError, counted
 from basq.evaluation.store import Store
+from basq.report.tables import with_error
 from basq.results.result import Result
 from basq.run import identity
+from basq.run.order import proven
 from basq.run.sampler import Sampler
 from basq.status import Status
 
@@ -69,12 +71,16 @@ def _line(path: Path) -> str:
     with Store(path) as store:
         counts, last, driven = store.counts(), store.last_record(), store.driven
         n_new = int(np.sum(~np.isnan(store.news().log_likelihood)))
+        proof = proven(store)
     status, known = Status.RUNNING, "nothing learned yet"
     if last is not None:
         status, known = Status(last["status"]), f"{last['log_evidence']:.3f}"
         known += f" ± {last['log_evidence_std']:.3f}" if status is Status.CONVERGED else " so far"
         if n_new:
             known += f", {counted(n_new, 'newer value')}"
+    if proof is not None:
+        known = f"{with_error(proof.log_evidence, proof.log_evidence_std)}, {proof.finding}"
+        status = status if proof.certified else Status.NOT_CONVERGED
     if driven:
         status = Status.RUNNING
     elif status is Status.RUNNING:

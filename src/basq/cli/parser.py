@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
-from basq.settings import BATCH_SIZE, CALLS_PER_DIMENSION, DLOGZ, DPROB, ON_ERROR, RETRIES, OnError
+from basq.settings import BATCH_SIZE, CALLS_PER_DIMENSION, CERTIFY, DLOGZ, DPROB, ON_ERROR, RETRIES, OnError
 
 DONE, FAILED, WRONG_USE, NOT_CONVERGED, INTERRUPTED = 0, 1, 2, 3, 130
 """Exit codes."""
@@ -29,6 +29,7 @@ EXAMPLES = """examples:
   basq demo                            solve a small problem, write a report
   basq run model.py --pool 8           run the model of a file on 8 processes
   basq resume run.sqlite --pool 16     go on, after a crash or for more calls
+  basq certify run.sqlite              prove the answer by independent calls
   basq report run.sqlite               one page about a run, also in progress
   basq compare a.sqlite b.sqlite       which model do the data favour?
   basq list                            all runs here
@@ -37,7 +38,7 @@ exit codes:
   0    done (run, resume: converged)
   1    the run failed
   2    wrong use
-  3    the run ended without converging (compare: not decided)
+  3    not converged (compare, certify: not decided, or contradicted)
   130  interrupted (Ctrl-C); resume goes on
 """
 
@@ -69,6 +70,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_demo(commands)
     _add_run(commands)
     _add_resume(commands)
+    _add_certify(commands)
     _add_compare(commands)
     _add_looks(commands)
     _add_ask_and_tell(commands)
@@ -144,6 +146,7 @@ def _add_run(commands: Commands) -> None:
                      help="inference method: auto, paper, or that of a plug-in (%(default)s)")  # fmt: skip
     run.add_argument("--on-error", choices=get_args(OnError), default=ON_ERROR,
                      help="a failed call means: nothing known, zero likelihood, stop (%(default)s)")  # fmt: skip
+    run.add_argument("--certify", type=int, metavar="N", help="certify the answer by so many calls more")
     run.add_argument("--vectorized", action="store_true", help="the function takes (n, d) and returns (n,)")
     run.add_argument("--pass-dict", action="store_true", help="the function takes a dict of parameter names")
     _add_calls(run)
@@ -161,6 +164,23 @@ def _add_resume(commands: Commands) -> None:
     )
     _add_budget(resume, default=False)
     _add_calls(resume)
+
+
+def _add_certify(commands: Commands) -> None:
+    certify = _command(
+        commands, "certify", ("certify", "certify"), "prove or contradict the answer of a run by independent calls",
+        "  basq certify run.sqlite -n 64 --pool 8\n"
+        "  basq certify run.sqlite --ask -o points.csv   to evaluate anywhere, then tell",
+        "The calls are drawn independently of those of the run, and give an estimate\n"
+        "of log Z without bias. A run that is contradicted goes on: basq resume.",
+    )  # fmt: skip
+    certify.add_argument("store", type=Path, help="SQLite file of the run")
+    certify.add_argument("-n", type=int, default=CERTIFY, help="calls (%(default)s)")
+    certify.add_argument("--error", type=float, help="stop earlier, once the error of log Z is below this")
+    certify.add_argument("--model", help="file.py or file.py:name, if the store does not know it")
+    certify.add_argument("--ask", action="store_true", help="write the points, instead of evaluating them")
+    certify.add_argument("-o", "--output", type=Path, help="CSV file for --ask (by default the terminal)")
+    _add_calls(certify, asynchronous=False)
 
 
 def _add_compare(commands: Commands) -> None:
@@ -202,10 +222,11 @@ def _add_budget(parser: argparse.ArgumentParser, *, default: bool) -> None:
     parser.add_argument("--max-time", type=_seconds, metavar="SECONDS", help="most seconds, looked at between batches")
 
 
-def _add_calls(parser: argparse.ArgumentParser) -> None:
+def _add_calls(parser: argparse.ArgumentParser, *, asynchronous: bool = True) -> None:
     parser.add_argument("--pool", type=_pool, metavar="N", help="worker processes, or a pool's name (calls run here)")
-    parser.add_argument("--asynchronous", action="store_true", default=None,
-                        help="give a free worker its next point at once")  # fmt: skip
+    if asynchronous:
+        parser.add_argument("--asynchronous", action="store_true", default=None,
+                            help="give a free worker its next point at once")  # fmt: skip
     parser.add_argument("--timeout", type=_seconds, metavar="SECONDS", help="most seconds of a call")
     parser.add_argument("--retries", type=_whole(0), metavar="N",
                         help=f"how often a failed call is tried again ({RETRIES})")  # fmt: skip

@@ -21,51 +21,18 @@ from basq.errors import StoreError, StoreInUseError
 from basq.evaluation.call import Outcome
 from basq.evaluation.calls import Calls
 from basq.evaluation.lock import Lock
+from basq.evaluation.schema import APPLICATION_ID, FORMAT, MIGRATIONS, OUTPUTS, SCHEMA
 from basq.observations import Failure
 from basq.types import BoolArray, FloatArray, IntArray
 
-FORMAT = 3
-"""Version of the file format; older ones are migrated when they are opened, as far as there is a way."""
-OUTPUTS = "CREATE TABLE outputs (id INTEGER PRIMARY KEY, output BLOB NOT NULL)  -- of simulators, packed, by call"
-MIGRATIONS: dict[int, Callable[[sqlite3.Connection], Any]] = {2: lambda connection: connection.execute(OUTPUTS)}
-"""From each version to the next; none from 1, in which steps had no status and which was never released."""
 GIVEN = "given"
 """The worker of values that the user had already."""
 SHARED = "shared"
 """The worker of calls whose output was simulated for a rival."""
-APPLICATION_ID = 0x62617371  # "basq"
 PATIENCE = 60.0
 """Seconds to wait for another process that is writing."""
-
-SCHEMA = """
-CREATE TABLE meta (key TEXT PRIMARY KEY, value);
-CREATE TABLE calls (
-    id INTEGER PRIMARY KEY,
-    batch INTEGER NOT NULL,      -- asked for together
-    explores INTEGER NOT NULL,   -- 1: looks for something new; 0: integrates
-    x BLOB NOT NULL,             -- the user's parameters, float64
-    u BLOB NOT NULL,             -- the same point in standard space
-    state TEXT NOT NULL,         -- pending, done or failed
-    log_likelihood REAL,
-    noise REAL,
-    extra TEXT,                  -- further outputs, JSON
-    attempt INTEGER NOT NULL,    -- how often it has been tried
-    error TEXT,                  -- why the last failed attempt failed
-    traceback TEXT,
-    worker TEXT,
-    seconds REAL,
-    finished REAL,               -- seconds since 1970
-    step INTEGER                 -- the step of the run that learned from it
-);
-CREATE INDEX batches ON calls (batch);
-CREATE INDEX unlearned ON calls (id) WHERE step IS NULL;
-CREATE INDEX failed ON calls (id) WHERE state = 'failed';
-CREATE TABLE steps (
-    step INTEGER PRIMARY KEY,
-    calls BLOB NOT NULL,         -- the calls it learned from, as the rows of a float64 table
-    record TEXT NOT NULL         -- what came out, JSON
-);
-"""
+APART = -1
+"""The step of calls that no step is to learn from: they test what was learned."""
 
 
 class Store:
@@ -281,6 +248,33 @@ class Store:
     def news(self) -> Calls:
         """Finished calls that no step has learned from."""
         return self._select("step IS NULL AND state != 'pending'")
+
+    def waiting(self) -> Calls:
+        """All calls that have no outcome yet, those apart too."""
+        return self._select("state = 'pending'")
+
+    def set_apart(self, ids: IntArray) -> None:
+        """Keep calls from being learned from."""
+        with self.transaction():
+            self._connection.executemany(f"UPDATE calls SET step = {APART} WHERE id = ?", [(int(i),) for i in ids])
+
+    def forget(self) -> None:
+        """Forget the calls apart that have no outcome yet."""
+        with self.transaction():
+            self._connection.execute(f"DELETE FROM calls WHERE step = {APART} AND state = 'pending'")
+
+    def take_in(self) -> None:
+        """Make the calls apart calls of the run, which it learns from; forget what they were for."""
+        with self.transaction():
+            self._connection.execute(f"UPDATE calls SET step = NULL WHERE step = {APART}")
+            self._connection.execute("DELETE FROM meta WHERE key = 'certificate'")
+
+    def refuse(self) -> None:
+        """Take back the calls apart, whose values are not those of the run."""
+        with self.transaction():
+            self._connection.execute(f"DELETE FROM calls WHERE step = {APART}")
+            self._connection.execute("DELETE FROM outputs WHERE id NOT IN (SELECT id FROM calls)")
+            self._connection.execute("DELETE FROM meta WHERE key = 'certificate'")
 
     def done(self) -> Calls:
         """Calls that have a value."""

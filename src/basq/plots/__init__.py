@@ -1,6 +1,7 @@
 """Pictures of a result: matplotlib figures, made without pyplot and returned to whoever wants to show or save them."""
 
 from basq.plots.audits import plot_calibration
+from basq.plots.certificate import plot_certificate
 from basq.plots.corner import plot_corner
 from basq.plots.predictive import plot_predictive
 from basq.plots.run import plot_run, plot_time
@@ -9,6 +10,7 @@ from basq.plots.slices import plot_slices
 
 __all__ = [
     "plot_calibration",
+    "plot_certificate",
     "plot_corner",
     "plot_predictive",
     "plot_run",

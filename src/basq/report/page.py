@@ -1,13 +1,9 @@
 """One self-contained HTML page about a run: verdict, posterior, pictures, audits, failures, settings."""
 
-import base64
-import html
-import io
 import os
 import platform
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib.metadata import version
 from importlib.resources import files
@@ -23,12 +19,12 @@ from basq.plots import plot_calibration, plot_corner, plot_run, plot_slices, plo
 from basq.plots.audits import audited
 from basq.plots.corner import READABLE
 from basq.plots.run import duration
+from basq.report.parts import Html, picture, section, signed, table, text
+from basq.report.proof import certificate, proven
 from basq.report.tables import UNSURE, cheap_line, headline, html_name, shown
 from basq.version import __version__
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from basq.observations import Failure
     from basq.results.result import Result
 
@@ -39,8 +35,6 @@ MOST_FAILURES = 50
 FRACTION = re.compile(r"-?\d+\.\d+(?:e[+-]?\d+)?")
 MOST_IDS = 8
 """Failed calls that are named with a reason."""
-MOST_PIXELS = 1700
-"""Width of a picture."""
 
 CITATION = (
     "Masaki Adachi, Satoshi Hayakawa, Martin Jørgensen, Harald Oberhauser and Michael A. Osborne. "
@@ -90,14 +84,15 @@ def page(result: "Result", *, title: str | None = None, truths: Truths = None, t
     name = title or (Path(store).stem if store else "basq run")
     sections = [
         _verdict(result, truth),
-        _section("Posterior", _posterior(result, truths)),
-        _section("How the run went", _run(result, truth)),
-        _section("Audits", _audits(result)),
-        _section("What the surrogate believes", _slices(result)),
-        _section("Where the time went", _time(result)),
-        _section(f"Failed calls ({result.n_failed})", _failures(result)) if result.failures else "",
-        _section("Settings", _settings(result)),
-        _section("Use these results", _use(result)),
+        section("Certificate", certificate(result)),
+        section("Posterior", _posterior(result, truths)),
+        section("How the run went", _run(result, truth)),
+        section("Audits", _audits(result)),
+        section("What the surrogate believes", _slices(result)),
+        section("Where the time went", _time(result)),
+        section(f"Failed calls ({result.n_failed})", _failures(result)) if result.failures else "",
+        section("Settings", _settings(result)),
+        section("Use these results", _use(result)),
     ]
     style = files("basq.report").joinpath("page.css").read_text(encoding="utf-8")
     made = f"Made by basq {__version__} on {_date(datetime.now(UTC).timestamp())}"
@@ -105,10 +100,10 @@ def page(result: "Result", *, title: str | None = None, truths: Truths = None, t
         f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f'<meta name="color-scheme" content="light dark">\n<link rel="icon" href="data:,">\n'
-        f"<title>{_text(name)}: evidence and posterior</title>\n<style>\n{style}</style>\n</head>\n<body>\n"
-        f"<header><h1>{_text(name)}</h1><p>{', '.join(map(html_name, result.names))}</p></header>\n<main>\n"
+        f"<title>{text(name)}: evidence and posterior</title>\n<style>\n{style}</style>\n</head>\n<body>\n"
+        f"<header><h1>{text(name)}</h1><p>{', '.join(map(html_name, result.names))}</p></header>\n<main>\n"
         + "\n".join(s for s in sections if s)
-        + f"\n</main>\n<footer><p>{_text(made)}</p></footer>\n</body>\n</html>\n"
+        + f"\n</main>\n<footer><p>{text(made)}</p></footer>\n</body>\n</html>\n"
     )
 
 
@@ -117,13 +112,13 @@ def page(result: "Result", *, title: str | None = None, truths: Truths = None, t
 
 def _verdict(result: "Result", truth: float | None) -> str:
     """What came out, and whether to believe it, in words."""
-    kind, word, advice = _status(result)
+    kind, word, advice = proven(result) or _status(result)
     known = bool(np.isfinite(result.log_evidence))
     number = "No evidence yet"
     if known:
         number = headline(result).replace("-", "−")
     why = f"{result.why}." if result.status.is_open or result.status.word == word else result.message
-    lines = [_signed(f"{'Still open' if word == 'Not finished' else 'Why'}: {why}"), advice]
+    lines = [signed(f"{'Still open' if word == 'Not finished' else 'Why'}: {why}"), advice]
     calls = f"{result.n_evals} likelihood values in {counted(result.n_batches, 'batch', 'batches')}"
     if result.failures:
         calls += f", and {counted(result.n_failed, 'failed call', 'failed calls')}"
@@ -135,11 +130,11 @@ def _verdict(result: "Result", truth: float | None) -> str:
     if truth is not None and np.isfinite(result.log_evidence):
         off = result.log_evidence - truth
         sds = f", {abs(off) / result.log_evidence_std:.1f} standard deviations" if result.log_evidence_std > 0.0 else ""
-        lines.append(_signed(f"The true log Z is {truth:.3f}: the error is {off:+.3f}{sds}."))
-    paragraphs = "".join(f"<p>{_text(line)}</p>" for line in lines)
+        lines.append(signed(f"The true log Z is {truth:.3f}: the error is {off:+.3f}{sds}."))
+    paragraphs = "".join(f"<p>{text(line)}</p>" for line in lines)
     return (
         f'<section class="verdict {kind}" aria-labelledby="verdict"><h2 id="verdict">'
-        f'<span class="badge">{word}</span> {_text(number)}</h2>{paragraphs}</section>'
+        f'<span class="badge">{word}</span> {text(number)}</h2>{paragraphs}</section>'
     )
 
 
@@ -166,24 +161,24 @@ def _posterior(result: "Result", truths: Truths) -> str:
     if result.standard_posterior is None:
         return "<p>There is no posterior; the verdict above says why.</p>"
     if result.too_few is not None:
-        return f"<p>{_text(result.too_few.capitalize())}.</p>"
+        return f"<p>{text(result.too_few.capitalize())}.</p>"
     # a long name may be broken after its underscores
     rows = [[Html(html_name(row.parameter).replace("_", "_<wbr>")), *row.texts()] for row in result.summary()]
-    table = _table(["parameter", "mean", "sd", "2.5 %", "median", "97.5 %"], rows)
+    numbers = table(["parameter", "mean", "sd", "2.5 %", "median", "97.5 %"], rows)
     if not (result.converged or result.sound):
-        table = f'<p class="unsure">{_text(UNSURE)}</p>{table}'
+        numbers = f'<p class="unsure">{text(UNSURE)}</p>{numbers}'
     names = result.names[:READABLE]
     more = len(result.names) - len(names)
     note = f"<p>The picture shows the first {READABLE} parameters; {more} more are in the table.</p>" if more else ""
     alt = f"Corner plot: posterior densities of {', '.join(names)} alone and in pairs, with the evaluated points."
-    return table + _picture(lambda: plot_corner(result, names=names, truths=truths), alt) + note
+    return numbers + picture(lambda: plot_corner(result, names=names, truths=truths), alt) + note
 
 
 def _run(result: "Result", truth: float | None) -> str:
     if not np.isfinite([r.log_evidence for r in result.history]).any():
         return ""
     alt = "Log evidence with its error after every batch, against the number of likelihood calls, with the audits."
-    return _picture(lambda: plot_run(result, truth=truth), alt)
+    return picture(lambda: plot_run(result, truth=truth), alt)
 
 
 def _audits(result: "Result") -> str:
@@ -201,19 +196,19 @@ def _audits(result: "Result") -> str:
     )
     head = ["calls with the batch", "points inside", "rms z", "rms (nats)", "log true/predicted", "surprise"]
     alt = "Histogram and quantiles of the standardised residuals of the batches, against the standard normal."
-    picture = _picture(lambda: plot_calibration(result), alt)
-    return f"{words}{picture}<details><summary>Table of {len(rows)} audits</summary>{_table(head, rows)}</details>"
+    drawn = picture(lambda: plot_calibration(result), alt)
+    return f"{words}{drawn}<details><summary>Table of {len(rows)} audits</summary>{table(head, rows)}</details>"
 
 
 def _slices(result: "Result") -> str:
     if result.surrogate is None:
         return ""
     alt = "The surrogate's log-likelihood along each parameter through the best point, with its error."
-    return _picture(lambda: plot_slices(result, names=result.expensive[:12]), alt)
+    return picture(lambda: plot_slices(result, names=result.expensive[:12]), alt)
 
 
 def _time(result: "Result") -> str:
-    return _picture(lambda: plot_time(result), "Seconds per batch by stage.") if result.history else ""
+    return picture(lambda: plot_time(result), "Seconds per batch by stage.") if result.history else ""
 
 
 def _failures(result: "Result") -> str:
@@ -231,13 +226,11 @@ def _failures(result: "Result") -> str:
         [str(f.id), ", ".join(f"{n} = {v:.6g}" for n, v in zip(_names(result, f), f.x, strict=True)), str(f.attempts)]
         for f in result.failures[:MOST_FAILURES]
     ]
-    body = _table(["calls", "reason", "which"], reasons, text={1, 2}) + _rest(len(ordered), "reason")
-    inputs = _table(["call", "input", "attempts"], calls, text={1}) + _rest(result.n_failed, "call")
+    body = table(["calls", "reason", "which"], reasons, words={1, 2}) + _rest(len(ordered), "reason")
+    inputs = table(["call", "input", "attempts"], calls, words={1}) + _rest(result.n_failed, "call")
     body += f"<details><summary>Inputs of the failed calls</summary>{inputs}</details>"
     trace = next((f.traceback for f in reversed(result.failures) if f.traceback), None)
-    return body + (
-        f"<details><summary>The last traceback</summary><pre>{_text(trace)}</pre></details>" if trace else ""
-    )
+    return body + (f"<details><summary>The last traceback</summary><pre>{text(trace)}</pre></details>" if trace else "")
 
 
 def _names(result: "Result", failure: "Failure") -> tuple[str, ...]:
@@ -283,7 +276,7 @@ def _settings(result: "Result") -> str:
                       f"SciPy {version('scipy')}"),
     ]  # fmt: skip
     rows = [[name, str(value)] for name, value in values if value is not None]
-    return _table(["setting", "value"], rows, text={1})
+    return table(["setting", "value"], rows, words={1})
 
 
 def _use(result: "Result") -> str:
@@ -298,65 +291,9 @@ def _use(result: "Result") -> str:
         "result.log_evidence, result.log_evidence_std"
     )
     return (
-        f"<h3>Load the samples</h3><pre><code>{_text(code)}</code></pre>"
-        f"<h3>Cite</h3><p>{_text(CITATION)}</p><details><summary>BibTeX</summary><pre>{_text(BIBTEX)}</pre></details>"
+        f"<h3>Load the samples</h3><pre><code>{text(code)}</code></pre>"
+        f"<h3>Cite</h3><p>{text(CITATION)}</p><details><summary>BibTeX</summary><pre>{text(BIBTEX)}</pre></details>"
     )
-
-
-# --- HTML -------------------------------------------------------------------------------------------------------------
-
-
-class Html(str):
-    """What is HTML already."""
-
-    __slots__ = ()
-
-
-def _text(value: object) -> str:
-    """Anything as text that HTML does not interpret."""
-    return value if isinstance(value, Html) else html.escape(str(value))
-
-
-def _section(title: str, body: str) -> str:
-    return f"<section><h2>{_text(title)}</h2>{body}</section>" if body else ""
-
-
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]], text: AbstractSet[int] = frozenset()) -> str:
-    """A table whose first column names its rows; the columns in ``text`` hold words, the others numbers."""
-
-    def cell(i: int, value: str) -> str:
-        if i == 0:
-            return f'<th scope="row">{_text(value)}</th>'
-        return f'<td class="text">{_text(value)}</td>' if i in text else f"<td>{_text(value.replace('-', '−'))}</td>"
-
-    columns = "".join(
-        f'<th scope="col"{" class=text" if i in text or i == 0 else ""}>{_text(h)}</th>' for i, h in enumerate(head)
-    )
-    body = "".join(f"<tr>{''.join(cell(i, v) for i, v in enumerate(row))}</tr>" for row in rows)
-    return f'<div class="wide" tabindex="0"><table><thead><tr>{columns}</tr></thead><tbody>{body}</tbody></table></div>'
-
-
-def _picture(draw: Callable[[], "Figure"], alt: str) -> str:
-    """A figure inside the page; where there is none, why."""
-    try:
-        figure = draw()
-    except InputError as error:
-        return f"<p>{_text(error)}</p>"
-    buffer = io.BytesIO()
-    width, height = figure.get_size_inches()
-    dpi = min(200.0, MOST_PIXELS / width)
-    figure.savefig(buffer, dpi=dpi, format="png", metadata={"Software": None})
-    data = base64.b64encode(buffer.getvalue()).decode("ascii")
-    side = round(width * 100)
-    return (
-        f'<figure><img alt="{_text(alt)}" width="{side}" height="{round(height * 100)}" style="--side: {side}px" '
-        f'src="data:image/png;base64,{data}"></figure>'
-    )
-
-
-def _signed(text: str) -> str:
-    """Text with true minus signs before its numbers."""
-    return re.sub(r"(?<![\w.])-(?=\d)", "−", text)
 
 
 def _short(value: float) -> str:

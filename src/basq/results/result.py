@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from basq.certificate.certificate import Certificate
 from basq.errors import InputError
 from basq.method import Audit, LogSurrogate, Posterior
 from basq.observations import Failure, Observations
@@ -18,7 +19,7 @@ from basq.posterior.densities import ParameterDensity
 from basq.posterior.parameters import N_SUMMARY, ParameterPosterior
 from basq.prior import Prior
 from basq.report.tables import QUANTILES, Row, Summary
-from basq.results import archive, export, predictive, words
+from basq.results import archive, export, predictive, proof, words
 from basq.results.evidence import Evidence
 from basq.results.export import Draws
 from basq.results.record import Record
@@ -75,6 +76,8 @@ class Result(Evidence, Askable):
         What the simulator gave at every observation.
     source : Source or None
         What is needed to ask it `again`.
+    certificate : Certificate or None
+        What independent calls say; see `certify`.
     """
 
     log_evidence: float
@@ -95,6 +98,7 @@ class Result(Evidence, Askable):
     outputs: Outputs | None = None
     notes: tuple[str, ...] = ()
     source: Source | None = field(default=None, repr=False)
+    certificate: Certificate | None = field(default=None, repr=False)
 
     @classmethod
     def nothing(
@@ -147,8 +151,16 @@ class Result(Evidence, Askable):
         """Log posterior density at the rows of x (k, d): (k,)."""
         return self._posterior.log_pdf(x)
 
-    def sample(self, n: int, seed: Any = None) -> FloatArray:
-        """Draw n equal-weight posterior samples: (n, d)."""
+    def sample(self, n: int, seed: Any = None, *, exact: bool = False) -> FloatArray:
+        """Draw n equal-weight posterior samples: (n, d).
+
+        ``exact`` draws from the calls of the `certificate` by their weights, whatever the surrogate believes: as many
+        different points as there are calls, of which ``certificate.effective`` count.
+        """
+        if exact:
+            draws = proof.draws(self)
+            chosen = np.random.default_rng(seed).choice(len(draws.x), n, p=np.exp(draws.log_weights))
+            return draws.x[chosen]
         return self._posterior.sample(n, seed)
 
     def marginal(self, names: str | Iterable[str]) -> ParameterDensity:
@@ -225,12 +237,13 @@ class Result(Evidence, Askable):
     derived = predictive.derived
     plot_predictive = predictive.plot_predictive
 
-    def weighted_samples(self) -> Draws:
+    def weighted_samples(self, *, exact: bool = False) -> Draws:
         """The posterior as weighted points: the draws that the evidence was integrated with, where there are any.
 
-        Methods with a posterior in closed form (`basq.Paper` with an RBF kernel) give equal weights.
+        Methods with a posterior in closed form (`basq.Paper` with an RBF kernel) give equal weights. ``exact`` gives
+        the calls of the `certificate`, with their true likelihoods.
         """
-        return self._draws(None, 0)
+        return self._draws(None, 0, exact=exact)
 
     def to_pandas(
         self, table: Literal["posterior", "evaluations"] = "posterior", *, n: int = N_SUMMARY, seed: Any = 0
@@ -265,7 +278,9 @@ class Result(Evidence, Askable):
         other = np.random.default_rng(seed).spawn(1)[0]  # not the stream of the posterior's draws
         return export.to_arviz(draws, self.prior.sample(n, other), self._attributes)
 
-    def to_getdist(self, root: str | Path | None = None, *, n: int | None = N_SUMMARY, seed: Any = 0) -> "MCSamples":
+    def to_getdist(
+        self, root: str | Path | None = None, *, n: int | None = N_SUMMARY, seed: Any = 0, exact: bool = False
+    ) -> "MCSamples":
         r"""Samples for GetDist, with names, labels and the prior's bounds.
 
         GetDist allows no spaces, ``*`` or ``?`` in names, so ``"$\alpha$"`` becomes ``alpha`` and ``"decay rate"``
@@ -281,17 +296,21 @@ class Result(Evidence, Askable):
             Number of equal-weight samples; None for those of `weighted_samples`.
         seed
             Of the samples.
+        exact : bool
+            Instead of them, the weighted calls of the `certificate`.
         """
-        return export.to_getdist(self._draws(n, seed), self.prior, root, self._attributes)
+        return export.to_getdist(self._draws(n, seed, exact=exact), self.prior, root, self._attributes)
 
-    def to_anesthetic(self, *, n: int | None = N_SUMMARY, seed: Any = 0) -> "Samples":
+    def to_anesthetic(self, *, n: int | None = N_SUMMARY, seed: Any = 0, exact: bool = False) -> "Samples":
         """Samples for anesthetic, with the surrogate's log-likelihood as ``logL``; the evidence is in ``attrs``.
 
-        ``n`` and ``seed`` are those of `to_getdist`.
+        ``n``, ``seed`` and ``exact`` are those of `to_getdist`.
         """
-        return export.to_anesthetic(self._draws(n, seed), self._attributes)
+        return export.to_anesthetic(self._draws(n, seed, exact=exact), self._attributes)
 
-    def _draws(self, n: int | None, seed: Any) -> Draws:
+    def _draws(self, n: int | None, seed: Any, *, exact: bool = False) -> Draws:
+        if exact:
+            return proof.draws(self)
         return Draws.of(self.prior, self._posterior.standard, self.log_evidence, n, np.random.default_rng(seed))
 
     @property
@@ -331,6 +350,12 @@ class Result(Evidence, Askable):
         from basq.plots import plot_calibration
 
         return plot_calibration(self)
+
+    def plot_certificate(self) -> "Figure":
+        """Draw what independent calls say about the surrogate."""
+        from basq.plots import plot_certificate
+
+        return plot_certificate(self)
 
     def plot_slices(
         self,

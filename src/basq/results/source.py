@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from basq.errors import InputError
 from basq.results.sensitivity import Sensitivity
-from basq.settings import RETRIES
+from basq.settings import CERTIFY, RETRIES
 
 if TYPE_CHECKING:
     from basq.results.result import Result
@@ -27,6 +27,10 @@ class Source(Protocol):
         **going: Any,
     ) -> "Result":
         """The answer under these changes; see `Askable.again`."""
+        ...
+
+    def certify(self, result: "Result", log_likelihood: Any, **options: Any) -> "Result":
+        """The result with its certificate; see `Askable.certify`."""
         ...
 
 
@@ -86,6 +90,53 @@ class Askable:
             log_likelihood=log_likelihood, cheap=cheap, prior=prior, model=model, max_evals=max_evals, pool=pool,
             timeout=timeout, retries=retries, store=store, vectorized=vectorized, pass_dict=pass_dict,
             progress=progress,
+        )  # fmt: skip
+
+    def certify(
+        self,
+        log_likelihood: Any = None,
+        n: int = CERTIFY,
+        *,
+        error: float | None = None,
+        pool: Any = None,
+        timeout: float | None = None,
+        retries: int = RETRIES,
+        store: str | os.PathLike[str] | None = None,
+        vectorized: bool = False,
+        pass_dict: bool = False,
+        progress: bool = True,
+    ) -> "Result":
+        """The result with a certificate: an estimate of log Z that does not rest on the surrogate.
+
+        Points are drawn independently of all that was evaluated: some from the surrogate's posterior, most from
+        broader laws and the prior, where it may be wrong. Their likelihoods give an unbiased estimate, with the
+        surrogate as control variate. ``result.certificate`` says whether it certifies the answer, contradicts it or
+        cannot decide; where it decides, ``log_evidence`` and ``log_evidence_std`` are its own.
+
+        Parameters
+        ----------
+        log_likelihood : callable or Model
+            The function of the run; a result of this session knows its `Model` itself.
+        n : int
+            Calls; the first repeats one of the run, to see whether the likelihood is still the same.
+        error : float, optional
+            Stop earlier, once the standard deviation of log Z is below this.
+        store : path, optional
+            The store of the run, which the calls are written to; a run that goes on from there learns from them.
+        pool, timeout, retries, vectorized, pass_dict, progress
+            As in `basq.infer`.
+
+        Raises
+        ------
+        EvaluationError
+            If the likelihood is not the one of the run any more.
+        """
+        if self.source is None:
+            raise InputError("This result has no calls that it could be certified with.")
+        return self.source.certify(
+            self,  # type: ignore[arg-type]  # which every result is
+            log_likelihood, n=n, error=error, pool=pool, timeout=timeout, retries=retries, store=store,
+            vectorized=vectorized, pass_dict=pass_dict, progress=progress,
         )  # fmt: skip
 
     def sensitivity(self, family: Mapping[str, Any]) -> Sensitivity:

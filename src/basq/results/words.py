@@ -31,12 +31,15 @@ def html(result: "Result") -> str:
 
 
 def _effort(result: "Result") -> str:
-    return f"{counted(result.n_evals, 'call')} in {counted(result.n_batches, 'batch', 'batches')}"
+    more = f", {result.certificate.n_evals} more for the certificate" if result.certificate is not None else ""
+    return f"{counted(result.n_evals, 'call')} in {counted(result.n_batches, 'batch', 'batches')}{more}"
 
 
 def _lines(result: "Result") -> list[str]:
     """What has to be known before the posterior is looked at."""
     lines = [result.message]
+    if result.certificate is not None:
+        lines.append(result.certificate.message)
     lines += [*cheap_line(result), *(note for note in result.notes if note not in result.message)]
     if result.failures:
         more = counted(result.n_failed, "more call", "more calls")

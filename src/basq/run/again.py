@@ -19,9 +19,11 @@ from basq.outputs.outputs import Outputs, unpack
 from basq.prior import Prior, as_prior
 from basq.results.result import Result
 from basq.run import identity
+from basq.run.agreement import agreed
 from basq.run.coverage import STRANGE, Coverage, placed, unexplored, within
 from basq.run.drive import drive
 from basq.run.kept import Kept
+from basq.run.order import certified
 from basq.run.past import Past, joined
 from basq.run.sampler import Sampler
 from basq.run.steps import Recipe
@@ -145,7 +147,7 @@ class Origin:
         goes_on = max_evals is not None or store is not None
         if goes_on and problem.model and problem.model.simulate is unknown_simulator:
             raise InputError("To go on the simulator is needed: give model=, the model of the run.")
-        past, share, n_without = self._past(recipe, problem)
+        past, share, n_without = self.past(recipe, problem)
         if max_evals is not None:
             return drive(
                 problem.model or log_likelihood, problem.prior, method=recipe.method, batch_size=recipe.batch_size,
@@ -159,6 +161,12 @@ class Origin:
         )  # fmt: skip
         found = sampler.result(ended=Status.NOT_CONVERGED)
         return self._considered(found, recipe, sampler.recipe, share, n_without)
+
+    def certify(self, result: Result, log_likelihood: Any, **options: Any) -> Result:
+        """The result with its certificate."""
+        from basq.run.certify import certify
+
+        return certify(result, self, log_likelihood, **options)
 
     def _plain(
         self, recipe: Recipe, log_likelihood: Any, cheap: Any, prior: Any, model: Any, max_evals: int | None
@@ -205,7 +213,7 @@ class Origin:
             )
         return Problem(space, new, _moved(recipe.prior, space), judges)
 
-    def _past(self, recipe: Recipe, problem: Problem) -> tuple[Past, float, int]:
+    def past(self, recipe: Recipe, problem: Problem) -> tuple[Past, float, int]:
         """The calls in the terms of what is asked, the share of its prior not explored, and values that are lost."""
         everything = self.calls
         share = unexplored(recipe.prior, problem.prior, everything) if problem.moved else 0.0
@@ -290,7 +298,10 @@ def completed(found: Result, sampler: Sampler, steps: Sequence[Calls], on_error:
         Kept(recipe), Kept(sampler.model) if sampler.model else None, tuple(steps), everything,
         found.failures, found.standard_posterior, found.log_evidence, store.get("function"), on_error,
     )  # fmt: skip
-    found = replace(found, source=origin)
+    replicas = store.get("replicas")
+    if replicas:
+        found = agreed(found, replicas, recipe.stopping.dlogz)
+    found = certified(replace(found, source=origin), store, len(steps), on_error)
     if everything is None:
         return found
     values = np.concatenate([c.log_likelihood for c in steps])

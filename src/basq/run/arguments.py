@@ -236,7 +236,7 @@ def as_pending(wanted: IntArray, store: Store) -> Calls:
     """The calls with these ids (n,), if all of them are waiting for a value."""
     if wanted.ndim != 1 or not np.issubdtype(wanted.dtype, np.integer) or len(set(wanted.tolist())) < len(wanted):
         raise InputError(f"tell: give what ask returned, or different whole numbers as ids, not {wanted!r}.")
-    pending = store.pending()
+    pending = store.waiting()
     place = {int(i): k for k, i in enumerate(pending.ids)}
     strange = [int(i) for i in wanted if int(i) not in place]
     if strange:

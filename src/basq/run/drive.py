@@ -1,7 +1,7 @@
 """A whole run from its arguments: workers, the loop, what is shown meanwhile, the result."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from typing import Any
 
@@ -9,6 +9,8 @@ from basq.cheap.model import Model
 from basq.errors import StoreError
 from basq.prior import Prior
 from basq.results.result import Result
+from basq.run.agreement import Answer
+from basq.run.certify import check_calls, goes_on
 from basq.run.driver import Driver
 from basq.run.interrupt import Interrupt
 from basq.run.loop import run
@@ -26,21 +28,33 @@ def drive(
     asynchronous: bool = False,
     progress: bool,
     callback: Callable[[State], None] | None = None,
+    certify: int | None = None,
+    replicas: Sequence[Answer] = (),
     **options: Any,
 ) -> Result:
-    """Run until the stopping rule speaks or the user interrupts; ``options`` are the driver's."""
+    """Run until the stopping rule speaks or the user interrupts; ``options`` are the driver's.
+
+    ``replicas`` are the answers of runs whose calls this one begins with.
+    """
+    if certify is not None:
+        check_calls(certify)
     with ExitStack() as stack:
         interrupt = stack.enter_context(Interrupt.watched(stored=store is not None))
         driver = stack.enter_context(Driver.open(log_likelihood, space, store=store, interrupt=interrupt, **options))
         sampler, evaluator = driver.sampler, driver.evaluator
+        if replicas:
+            sampler.store.set(replicas=list(replicas))
         view = stack.enter_context(shown(sampler.recipe.stopping.max_evals, sampler.store.counts()["done"], progress))
         evaluator.finished = view.finished
         try:
-            for state in run(sampler, evaluator, asynchronous=asynchronous):
-                last = state.history[-1]
-                view.learned(last.n_evals, f"log Z = {last.log_evidence:.3f} ± {last.log_evidence_std:.3f}")
-                if callback is not None:
-                    callback(state)
+            while True:
+                for state in run(sampler, evaluator, asynchronous=asynchronous):
+                    last = state.history[-1]
+                    view.learned(last.n_evals, f"log Z = {last.log_evidence:.3f} ± {last.log_evidence_std:.3f}")
+                    if callback is not None:
+                        callback(state)
+                if certify is None or interrupt() or not goes_on(sampler, evaluator, certify):
+                    break
         except BaseException as error:
             with suppress(StoreError):  # which may be the error itself
                 driver.keep(error)

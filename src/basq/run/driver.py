@@ -51,7 +51,7 @@ class Driver:
     ) -> Iterator["Driver"]:
         """Start what a run needs, and let go of it in the end; ``options`` are the sampler's."""
         tries = as_retries(retries)
-        call = _call(log_likelihood, prior, vectorized=vectorized, pass_dict=pass_dict)
+        call = call_of(log_likelihood, prior, vectorized=vectorized, pass_dict=pass_dict)
         with open_pool(call, pool, timeout) as workers:
             sampler = Sampler(prior, on_error=on_error, log_likelihood=log_likelihood, **options)
             with sampler.store as store, store.driving():
@@ -76,7 +76,7 @@ class Driver:
             error.add_note(f"The run is in {self.sampler.store.path}: the same command goes on from there.")
 
 
-def _call(log_likelihood: LogLikelihood | Model, prior: Prior, *, vectorized: bool, pass_dict: bool) -> Call:
+def call_of(log_likelihood: LogLikelihood | Model, prior: Prior, *, vectorized: bool, pass_dict: bool) -> Call:
     """What workers are to call."""
     if not isinstance(log_likelihood, Model):
         return Call(log_likelihood, prior.names, pass_dict=pass_dict, vectorized=vectorized)

@@ -14,7 +14,6 @@ from basq.cheap.call import judge_waiting
 from basq.cheap.model import Model
 from basq.errors import EvaluationError, InputError, StoreInUseError
 from basq.evaluation.calls import Calls
-from basq.evaluation.evaluator import ALL_FAILED
 from basq.evaluation.store import PATIENCE, Store
 from basq.method import Batch, Method
 from basq.observations import Observations
@@ -32,16 +31,14 @@ from basq.run.arguments import (
     as_seed,
     as_space,
 )
+from basq.run.order import contradicted, take_in
 from basq.run.past import as_past
 from basq.run.points import Points
 from basq.run.steps import Recipe, State
-from basq.run.stopping import Stopping, Verdict
-from basq.settings import BATCH_SIZE, DLOGZ, ON_ERROR, OnError
+from basq.run.stopping import Stopping, Verdict, trouble
+from basq.settings import BATCH_SIZE, CERTIFY, DLOGZ, ON_ERROR, OnError
 from basq.status import Status
 from basq.types import FloatArray, IntArray, LogLikelihood, is_number
-
-MOSTLY_FAILED = 0.9
-"""Share of failures among the last calls at which a run gives up."""
 
 
 class Sampler:
@@ -171,6 +168,7 @@ class Sampler:
         if n is not None and not (is_number(n, Integral) and n >= 1):
             raise InputError(f"ask({n!r}): give a positive whole number of points, or nothing.")
         with self.store.driving(PATIENCE):
+            take_in(self.store)
             if not self.n_first:
                 self.learn()
             return self.choose(None if n is None else int(n))
@@ -200,9 +198,21 @@ class Sampler:
         failed = self._seen.u[np.isnan(self._seen.log_likelihood)] if self._on_error == "record" else self._seen.u[:0]
         return np.concatenate([failed, self.store.pending().u, self.store.news().u])
 
+    def certify(self, n: int = CERTIFY) -> Points:
+        """Points of n calls that prove the answer or contradict it: to be told like others, and not learned from.
+
+        They are drawn independently of all that was evaluated; the first repeats a call of the run. Once all are told,
+        `result` has its certificate. Points of an earlier certificate that were not told are handed out again.
+        """
+        from basq.run.certify import ordered
+
+        with self.store.driving(PATIENCE):
+            waiting = ordered(self, n)
+            return Points(waiting.ids, waiting.x, self.recipe.prior.names)
+
     def pending(self) -> Points:
         """The points that were asked for and not told yet."""
-        calls = self.store.pending()
+        calls = self.store.waiting()
         return Points(calls.ids, calls.x, self.recipe.prior.names)
 
     def tell(
@@ -303,6 +313,8 @@ class Sampler:
     def learn(self, *, at_least: int = 1) -> bool:
         """Algorithm 1, lines 12-16: learn from what was told since the last time, if it is so much; whether it was."""
         self._catch_up()
+        if not self.verdict.stop or contradicted(self.store):
+            take_in(self.store)
         news = self.store.news()
         if len(news) < at_least:
             return False
@@ -327,9 +339,8 @@ class Sampler:
         if not len(observations):
             return None
         everything = self._seen.join(calls)
-        return self.recipe.learn(
-            self._state, observations, len(everything), self._trouble(everything), seconds=dict(seconds), info=info
-        )
+        why = trouble(everything.log_likelihood, self.recipe.batch_size, self.store)
+        return self.recipe.learn(self._state, observations, len(everything), why, seconds=dict(seconds), info=info)
 
     def _observe(self, seen: Observations, calls: Calls) -> Observations:
         """Add calls to the observations, the failed ones by the user's rule."""
@@ -348,15 +359,6 @@ class Sampler:
             explores=calls.explores[usable],
             batch=calls.batch[usable],
         )
-
-    def _trouble(self, seen: Calls) -> str | None:
-        """Say so when nearly all of the last calls have failed."""
-        last = np.isnan(seen.log_likelihood[-max(2 * self.recipe.batch_size, ALL_FAILED) :])
-        if len(last) < ALL_FAILED or last.mean() < MOSTLY_FAILED:
-            return None
-        failure = self.store.last_failure()
-        assert failure is not None
-        return f"{int(last.sum())} of the last {len(last)} calls failed (the last: {failure.error})"
 
     def observations(self) -> Observations:
         """Everything evaluated so far, also what no step has learned from yet."""

@@ -4,11 +4,17 @@ import time
 from dataclasses import dataclass, field
 from numbers import Integral
 
+import numpy as np
+
 from basq.errors import InputError
+from basq.evaluation.evaluator import ALL_FAILED
+from basq.evaluation.store import Store
 from basq.method import Fit
 from basq.status import Status
-from basq.types import is_number
+from basq.types import FloatArray, is_number
 
+MOSTLY_FAILED = 0.9
+"""Share of failures among the last calls at which a run gives up."""
 ROUGH = 0.5
 """Standard deviation of log Z above which the posterior is not known well either."""
 
@@ -89,3 +95,13 @@ class Stopping:
         if self.out_of_time:
             return Verdict(Status.NOT_CONVERGED, f"max_time = {self.max_time:g} s is over; {why}", sound)
         return Verdict(Status.RUNNING, why, sound)
+
+
+def trouble(log_likelihood: FloatArray, batch_size: int, store: Store) -> str | None:
+    """Say so when nearly all of the last calls, of (n,) in all, have failed."""
+    last = np.isnan(log_likelihood[-max(2 * batch_size, ALL_FAILED) :])
+    if len(last) < ALL_FAILED or last.mean() < MOSTLY_FAILED:
+        return None
+    failure = store.last_failure()
+    assert failure is not None
+    return f"{int(last.sum())} of the last {len(last)} calls failed (the last: {failure.error})"

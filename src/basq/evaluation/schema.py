@@ -1,0 +1,41 @@
+"""The tables of a store, and how older ones become those of today."""
+
+import sqlite3
+from collections.abc import Callable
+from typing import Any
+
+APPLICATION_ID = 0x62617371  # "basq"
+FORMAT = 3
+"""Version of the file format; older ones are migrated when they are opened, as far as there is a way."""
+OUTPUTS = "CREATE TABLE outputs (id INTEGER PRIMARY KEY, output BLOB NOT NULL)  -- of simulators, packed, by call"
+MIGRATIONS: dict[int, Callable[[sqlite3.Connection], Any]] = {2: lambda connection: connection.execute(OUTPUTS)}
+"""From each version to the next; none from 1, in which steps had no status and which was never released."""
+SCHEMA = """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value);
+CREATE TABLE calls (
+    id INTEGER PRIMARY KEY,
+    batch INTEGER NOT NULL,      -- asked for together
+    explores INTEGER NOT NULL,   -- 1: looks for something new; 0: integrates
+    x BLOB NOT NULL,             -- the user's parameters, float64
+    u BLOB NOT NULL,             -- the same point in standard space
+    state TEXT NOT NULL,         -- pending, done or failed
+    log_likelihood REAL,
+    noise REAL,
+    extra TEXT,                  -- further outputs, JSON
+    attempt INTEGER NOT NULL,    -- how often it has been tried
+    error TEXT,                  -- why the last failed attempt failed
+    traceback TEXT,
+    worker TEXT,
+    seconds REAL,
+    finished REAL,               -- seconds since 1970
+    step INTEGER                 -- the step of the run that learned from it
+);
+CREATE INDEX batches ON calls (batch);
+CREATE INDEX unlearned ON calls (id) WHERE step IS NULL;
+CREATE INDEX failed ON calls (id) WHERE state = 'failed';
+CREATE TABLE steps (
+    step INTEGER PRIMARY KEY,
+    calls BLOB NOT NULL,         -- the calls it learned from, as the rows of a float64 table
+    record TEXT NOT NULL         -- what came out, JSON
+);
+"""
