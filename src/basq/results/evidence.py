@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from basq.certificate.certificate import Certificate
 from basq.status import Status
 
 LEVEL = 1.96
@@ -15,6 +16,12 @@ class Evidence:
     log_evidence_std: float
     status: Status
     sound: bool
+    certificate: Certificate | None
+
+    @property
+    def certified(self) -> bool:
+        """Whether independent calls certify the answer; see `certify`."""
+        return self.certificate is not None and self.certificate.certified
 
     @property
     def converged(self) -> bool:

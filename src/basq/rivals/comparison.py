@@ -181,6 +181,10 @@ class Comparison:
             out.append(f"{listed(doubtful)} {have} not converged: the probabilities allow for three times {its}.")
         else:
             out.append("All of them have converged.")
+        certified = [name for name, result in self.results.items() if result.certified]
+        if certified:
+            whose = "All log Z are" if len(certified) == len(self.results) else f"log Z of {listed(certified)} is"
+            out.append(f"{whose} certified by independent calls.")
         n_failed = sum(r.n_failed for r in self.results.values())
         if n_failed:
             out.append(f"{counted(n_failed, 'more call')} failed.")
@@ -213,6 +217,7 @@ class Comparison:
                     "probability_high": high,
                     "n_evals": result.n_evals,
                     "converged": result.converged,
+                    "certified": result.certified,
                 }
             )
         return out

@@ -193,5 +193,6 @@ def with_certificate(found: Result, certificate: Certificate) -> Result:
         return found
     found = replace(found, log_evidence=certificate.log_evidence, log_evidence_std=certificate.log_evidence_std)
     if certificate.certified:
-        return found
+        # what spoke against a sound answer was the size of its error
+        return found if found.converged else replace(found, status=Status.CONVERGED, why=certificate.why)
     return replace(found, status=Status.NOT_CONVERGED, why=f"contradicted, {certificate.why}", sound=False)

@@ -14,6 +14,7 @@ import numpy as np
 from basq.cheap.model import Model
 from basq.errors import InputError, StoreError
 from basq.evaluation.calls import Calls
+from basq.evaluation.store import Store
 from basq.method import Method
 from basq.observations import Observations
 from basq.prior import Prior
@@ -181,6 +182,10 @@ def _files(store: str | os.PathLike[str] | None, n: int) -> list[Path | None]:
     if not isinstance(store, str | os.PathLike):
         raise StoreError(f"store={store!r}: give the name of a file, or None.")
     path = Path(store)
+    if path.exists():
+        with Store(path) as known:
+            if not known.get("replicas"):
+                raise StoreError(f"store={str(path)!r} holds a run without replicas; give the name of another file.")
     return [path.with_name(f"{path.stem}-replica{k + 1}{path.suffix}") for k in range(n)]
 
 
