@@ -16,7 +16,7 @@ PYTHONS := $(PYTHON)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-arviz lint house types format docs pictures bench-paper bench-engine bench-ablation bench-compare bench-cheap bench-zoo bench-noise bench-recognition real-world bench-workers bench-overhead guard clean
+.PHONY: help demo test test-arviz lint house types format docs pictures bench-paper bench-engine bench-ablation bench-compare bench-cheap bench-zoo bench-certificate bench-noise bench-recognition real-world bench-workers bench-overhead guard clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | awk -F ':.*## ' '{printf "  %-17s %s\n", $$1, $$2}'
@@ -61,6 +61,9 @@ bench-compare: $(VENV)/.installed ## Measure what sharing out calls between riva
 
 bench-zoo: $(VENV)/.installed ## Measure the default engine on real models
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.zoo $(ARGS)
+
+bench-certificate: $(VENV)/.installed ## Measure certificates of answers, right and wrong ones
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.certificate $(ARGS)
 
 bench-noise: $(VENV)/.installed ## Measure the default engine on noisy log-likelihoods
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.noisy $(ARGS)

@@ -73,6 +73,14 @@ def predictive():
     return namespace["figure"]
 
 
+def certificate():
+    """The picture that the page about certificates makes."""
+    namespace = {}
+    for block in blocks_of("certificate.md")[:3]:
+        exec(compile(block, "certificate.md", "exec"), namespace)
+    return namespace["figure"]
+
+
 def sensitivity():
     """The picture that the page about cheap parameters makes of a family of priors."""
     first, last = (next(b for b in blocks_of("cheap.md") if what in b) for what in ("basq.Model(", "table.plot()"))
@@ -287,6 +295,7 @@ PICTURES = {
     "corner": figure_of(corner),
     "predictive": figure_of(predictive, dpi=110),
     "sensitivity": figure_of(sensitivity, dpi=110),
+    "certificate": figure_of(certificate, dpi=110),
     "standard-space": figure_of(standard_space),
     "surrogate": figure_of(surrogate),
     "batch": figure_of(batch),

@@ -120,6 +120,8 @@ def _verdict(result: "Result", truth: float | None) -> str:
     why = f"{result.why}." if result.status.is_open or result.status.word == word else result.message
     lines = [signed(f"{'Still open' if word == 'Not finished' else 'Why'}: {why}"), advice]
     calls = f"{result.n_evals} likelihood values in {counted(result.n_batches, 'batch', 'batches')}"
+    if result.certificate is not None:
+        calls += f", {result.certificate.n_evals} more for the certificate"
     if result.failures:
         calls += f", and {counted(result.n_failed, 'failed call', 'failed calls')}"
     if result.settings.get("pending"):
