@@ -118,11 +118,10 @@ class Certificate:
     def expectation(self, values: ArrayLike) -> tuple[FloatArray, FloatArray]:
         """Posterior means of what has these values at the calls, (n,) or (n, k), and their standard errors."""
         v = np.asarray(values, dtype=float)
-        w = self.weights
+        w, n = self.weights, max(self.effective, 2.0)
         mean = w @ v
-        error = np.sqrt(w**2 @ (v - mean) ** 2)
-        few = stats.t.ppf(stats.norm.cdf(LEVEL), max(self.effective - 1.0, 1.0)) / LEVEL
-        return mean, few * error
+        few = stats.t.ppf(stats.norm.cdf(LEVEL), n - 1.0) / LEVEL
+        return mean, few * np.sqrt(n / (n - 1.0) * (w**2 @ (v - mean) ** 2))
 
     @property
     def residuals(self) -> FloatArray:

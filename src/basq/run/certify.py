@@ -1,6 +1,7 @@
 """Certificates: who draws their points, who has them evaluated, and what comes of it."""
 
 import os
+import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -80,7 +81,8 @@ class Desk:
         if origin.posterior is None or not np.isfinite(origin.log_evidence):
             raise InputError(f"There is no posterior that could be certified yet. {self.result.message}")
         target = error or self.recipe.stopping.dlogz or DLOGZ
-        rng = self.recipe.rng(STREAM, len(origin.calls), 0 if earlier is None else len(earlier.design))
+        fresh = 0 if earlier is None else zlib.crc32(earlier.design.u.tobytes())
+        rng = self.recipe.rng(STREAM, len(origin.calls), fresh)
         return Order.write(
             self.store, self.result, origin.posterior, self.recipe.prior, origin.calls, n=int(n), target=target,
             n_steps=len(origin.steps), rng=rng,
