@@ -38,7 +38,7 @@ def _effort(result: "Result") -> str:
 def _lines(result: "Result") -> list[str]:
     """What has to be known before the posterior is looked at."""
     lines = [result.message]
-    if result.certificate is not None:
+    if result.certificate is not None and result.certificate.why not in result.why:
         lines.append(result.certificate.message)
     lines += [*cheap_line(result), *(note for note in result.notes if note not in result.message)]
     if result.failures:
