@@ -120,7 +120,7 @@ def means(found: Certificate, problem: Any) -> tuple[int, int]:
 
 def figures(rows: list[Row]) -> dict[str, float]:
     """Everything that is asked of a set of honest runs."""
-    counted = [r for r in rows if not str(r["model"]).startswith(SEVERAL) or r["total_variation"] < ALL_FOUND]
+    counted = [r for r in rows if not (str(r["model"]).startswith(SEVERAL) and r["total_variation"] >= ALL_FOUND)]
     certified = [r for r in counted if r["finding"] == "certified"]
     error = np.array([r["error"] for r in certified], float)
     runs = np.array([r["run_error"] for r in certified], float)
