@@ -13,19 +13,21 @@ from helpers.certified import counts, quick_stores
 from helpers.small import gauss
 
 MODEL = """
+import os
+
 import numpy as np
 
 prior = {"a": (-3, 3), "b": (-3, 3)}
-CALLS, STOP_AT, OFF = [], 0, 0.0
+CALLS, OFF = [], 0.0
 
 
 def log_likelihood(x):
     CALLS.append(x)
-    if len(CALLS) == STOP_AT:
+    if len(CALLS) == int(os.environ.get("STOP_AT", 0)):
         import signal
 
         signal.raise_signal(signal.SIGINT)
-    return float(-0.5 * np.sum((x - 0.3) ** 2) / 0.1) + OFF
+    return float(-0.5 * np.sum((x - 0.3) ** 2) / 0.1) + OFF + float(os.environ.get("DRIFT", 0))
 """
 FEW = ["--seed", "1", "--batch-size", "8", "--max-evals", "64", "--no-progress"]
 CERTIFIED = r"Certified: 31 independent calls give log Z = -4\.\d+ ± 0\.\d+"
@@ -114,7 +116,7 @@ def test_what_is_contradicted_exits_with_three_and_is_listed(model, capsys):
     assert main(["tell", "model.sqlite", "values.csv"]) == 0
     capsys.readouterr()
     assert certify("-n", "32", "--report", "page.html") == 3
-    assert "Contradicted: 31 independent calls give log Z = -3.7" in capsys.readouterr().out
+    assert "contradicted, 31 independent calls give log Z = -3.7" in capsys.readouterr().out
     page = (model / "page.html").read_text(encoding="utf-8")
     assert '<span class="badge">Contradicted</span>' in page
     assert main(["list"]) == 0
@@ -197,27 +199,30 @@ def test_options_reach_the_calls(model, capsys):
     assert (failed, pending) == (0, 0)
 
 
-def test_an_interrupt_keeps_what_was_paid_for(model, capsys):
-    text = (model / "model.py").read_text()
-    (model / "model.py").write_text(text.replace("STOP_AT, OFF = [], 0", "STOP_AT, OFF = [], 20"))
+def test_an_interrupt_keeps_what_was_paid_for(model, capsys, monkeypatch):
+    monkeypatch.setenv("STOP_AT", "20")
     assert certify("-n", "32") == 130
     out, err = capsys.readouterr()
     assert "have no value yet" in out
     assert err.endswith("basq: go on with the same command\n")
     assert counts("model.sqlite") == (84, 0, 12)
-    (model / "model.py").write_text(text)
+    monkeypatch.delenv("STOP_AT")
     assert certify("-n", "32") == 0
     assert counts("model.sqlite") == (96, 0, 0)
 
 
-def test_a_likelihood_that_has_changed_is_one_line(model, capsys):
+def test_a_likelihood_that_has_changed_is_one_line(model, capsys, monkeypatch):
     text = (model / "model.py").read_text()
-    (model / "model.py").write_text(text.replace("OFF = [], 0, 0.0", "OFF = [], 0, 0.5"))  # its data, say
-    assert certify("-n", "32") == 1
+    with monkeypatch.context() as patch:
+        patch.setenv("DRIFT", "0.5")  # which no look at the function can see
+        assert certify("-n", "32") == 1
     err = capsys.readouterr().err
     assert "it is not the function of the run any more. 1 call was spent." in err
     assert err.count("\n") == 1
     assert counts("model.sqlite") == (64, 0, 0)
+    (model / "model.py").write_text(text.replace("OFF = [], 0.0", "OFF = [], 0.5"))  # its data
+    assert certify("-n", "32") == 2
+    assert "in log_likelihood, OFF has changed" in capsys.readouterr().err
     (model / "model.py").write_text(text.replace("/ 0.1", "/ 0.2"))  # its code
     assert certify("-n", "32") == 2
     assert "the code of log_likelihood has changed" in capsys.readouterr().err

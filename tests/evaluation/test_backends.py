@@ -144,6 +144,19 @@ def test_failures_and_time_limits_on_every_engine(engine):
 
 
 @pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize("timeout", [None, 30.0])
+def test_children_that_a_call_has_forked_on_every_engine(engine, plain, timeout):
+    def forks(x):
+        if os.fork() == 0:
+            sys.exit()
+        return gauss(x)
+
+    result = infer(forks, pool=engine, timeout=timeout)
+    np.testing.assert_array_equal(result.observations.x, plain.observations.x)
+    assert result.log_evidence == plain.log_evidence
+
+
+@pytest.mark.filterwarnings("default")
 def test_asynchronous_on_every_engine(engine):
     result = infer(gauss, pool=engine, asynchronous=True)
     assert result.n_evals == 48

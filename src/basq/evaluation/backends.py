@@ -15,6 +15,7 @@ from typing import Any
 from basq.errors import EvaluationError, InputError
 from basq.evaluation import worker
 from basq.evaluation.call import Call, Outcome
+from basq.evaluation.forks import OneProcess
 from basq.evaluation.task import Answer, Pool, Task
 from basq.extras import blaming, registered
 from basq.types import FloatArray, is_number
@@ -107,7 +108,7 @@ def ray_pool(address: str) -> Any:
 def _ray(call: Call, ray: Any, timeout: float | None) -> Pool:
     if not ray.is_initialized():
         ray.init(log_to_driver=False)
-    function = ray.remote(worker.remote)
+    function = ray.remote(_remote)
 
     def submit(_: Any, *args: Any) -> Any:
         return function.remote(*args).future()
@@ -220,7 +221,7 @@ class Futures:
 
     def _send(self, task: Task, payload: bytes | None) -> None:
         try:
-            future = self._submit(worker.remote, self._token, payload, task.x, self._timeout)
+            future = self._submit(_remote, self._token, payload, task.x, self._timeout)
         except RuntimeError as error:  # shut down, or broken by a worker that died
             raise EvaluationError(f"The given pool takes no more calls ({type(error).__name__}: {error}).") from error
         self._tasks[future] = task
@@ -298,7 +299,7 @@ class Mapped:
         tasks.clear()
         self._pids = self._alive()
         start = getattr(self._pool, "imap_unordered", self._pool.map)  # gives each value as soon as it is there
-        function = partial(_remote, self._token, payload, self._timeout)
+        function = partial(_numbered, self._token, payload, self._timeout)
         try:
             self._results = iter(start(function, [(i, task.x) for i, task in self._running.items()]))
         except ValueError as error:  # what a multiprocessing.Pool says that was closed
@@ -335,8 +336,14 @@ class Mapped:
         return {process.pid for process in getattr(self._pool, "_pool", ()) if hasattr(process, "pid")}
 
 
-def _remote(
+def _numbered(
     token: str, payload: bytes | None, timeout: float | None, task: tuple[int, FloatArray]
 ) -> tuple[int, list[Outcome] | None]:
     number, x = task
-    return number, worker.remote(token, payload, x, timeout)
+    return number, _remote(token, payload, x, timeout)
+
+
+def _remote(token: str, payload: bytes | None, x: FloatArray, timeout: float | None) -> list[Outcome] | None:
+    """What a worker of a given pool does; the loading of the function may fork, too."""
+    with OneProcess():
+        return worker.remote(token, payload, x, timeout)

@@ -1,5 +1,6 @@
 """One call of the user's log-likelihood, checked."""
 
+import contextlib
 import inspect
 import json
 import time
@@ -13,10 +14,16 @@ from typing import Any
 import numpy as np
 
 from basq.errors import EvaluationError, InputError
+from basq.evaluation.forks import OneProcess
 from basq.types import FloatArray, LogLikelihood
 
 OURS = [Path(__file__).parents[1] / room for room in ("evaluation", "cheap")]
 """Where functions of the user's are called from."""
+NOT_NUMBERS: tuple[type, ...] = (
+    *(bool, str, bytes, complex, type(None)),
+    *(np.bool_, np.character, np.complexfloating, np.datetime64, np.timedelta64, np.void),
+)
+"""What is no real number, though NumPy or Python would make one of some of these."""
 
 
 @dataclass(frozen=True)
@@ -101,19 +108,24 @@ class Call:
     def _one(self, value: Any, x: FloatArray) -> list[Outcome]:
         """Read the answer at a single point (d,): a number, (number, noise), or either followed by a dict of extras."""
         value, extra = _without_extra(value)
-        noise, where = 0.0, place(self.names, x)
+        noise: Any = 0.0
         if isinstance(value, tuple) and len(value) == 2:
-            value, noise = value[0], np.nan if value[1] is None else _checked_noise(_as_float(value[1], where), where)
-        return [Outcome(_as_float(value, where), noise, extra)]
+            value, noise = value
+        return [_outcome(value, noise, extra, place(self.names, x))]
 
     def _many(self, values: Any, x: FloatArray) -> list[Outcome]:
         """Read the answers of a vectorised function at (n, d); a bad number costs its own row only."""
         values, extra = _without_extra(values)
-        noises: Any = np.zeros(len(x))
-        if isinstance(values, tuple) and len(values) == 2 and np.ndim(values[0]) > 0:
+        noises: Any = [0.0] * len(x)
+        if isinstance(values, tuple) and len(values) == 2 and _is_column(values[0]):
             values, noises = values[0], [None] * len(x) if values[1] is None else _column(values[1], x)
-        places = [place(self.names, row) for row in x]
-        return [_row_outcome(v, s, p, extra) for v, s, p in zip(_column(values, x), noises, places, strict=True)]
+        outcomes = []
+        for value, noise, row in zip(_column(values, x), noises, x, strict=True):
+            try:
+                outcomes.append(_outcome(value, noise, extra, place(self.names, row)))
+            except EvaluationError as error:
+                outcomes.append(Outcome.failed(_storable(str(error))))
+        return outcomes
 
     def _form(self, x: FloatArray) -> Any:
         """Return a fresh copy in the form the function takes, so that it may overwrite what it gets."""
@@ -124,10 +136,14 @@ class Call:
 
 @contextmanager
 def guarded(what: str, where: str) -> Iterator[list[Outcome]]:
-    """Turn whatever a function of the user's raises at a place into the one outcome of the list that is given."""
+    """Turn whatever a function of the user's raises at a place into the one outcome of the list that is given.
+
+    A child that it has forked and that gets this far ends here.
+    """
     failed: list[Outcome] = []
     try:
-        yield failed
+        with OneProcess():
+            yield failed
     except EvaluationError as error:
         failed.append(Outcome.failed(_storable(str(error))))
     except KeyboardInterrupt:  # the user's, not the function's
@@ -161,30 +177,75 @@ def _as_json(value: Any) -> Any:
     return value.tolist() if hasattr(value, "tolist") else repr(value)
 
 
-def _row_outcome(value: float, noise: float | None, where: str, extra: str | None) -> Outcome:
-    try:
-        sd = np.nan if noise is None else _checked_noise(float(noise), where)
-        return Outcome(_checked(value, where), sd, extra)
-    except EvaluationError as error:
-        return Outcome.failed(str(error))
-
-
-def _column(values: Any, x: FloatArray) -> FloatArray:
-    """One number per point of a batch: (n,)."""
-    if np.iscomplexobj(values):  # numpy would drop the imaginary part with a warning
-        raise EvaluationError(f"log_likelihood returned complex values, {_short(values)}; they must be real.")
-    try:
-        out = np.asarray(values, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise EvaluationError(f"log_likelihood returned {_short(values)}, not numbers.") from error
-    if out.shape == (len(x), 1):
-        out = out[:, 0]
-    if out.shape != (len(x),):
+def _outcome(value: Any, noise: Any, extra: str | None, where: str) -> Outcome:
+    """What a call gave at a point, as it was given; what is not allowed raises."""
+    number = _number(value, f" at {where}; it must return a number, finite or -inf (zero likelihood).")
+    if np.isnan(number) or number == np.inf:
         raise EvaluationError(
-            f"log_likelihood (vectorized) was given {len(x)} points and returned shape {out.shape}; "
-            f"it must return shape ({len(x)},)."
+            f"log_likelihood returned {number} at {where}; allowed are finite numbers and -inf (zero likelihood)."
         )
-    return out
+    return Outcome(number, np.nan if noise is None else _checked_noise(noise, where), extra)
+
+
+def _checked_noise(noise: Any, where: str) -> float:
+    allowed = f" at {where}; it must be finite, and 0 or more, or None where nobody knows it."
+    sd = _number(noise, f" as the noise of its value{allowed}")
+    if not 0.0 <= sd < np.inf:
+        raise EvaluationError(f"log_likelihood returned a noise standard deviation of {sd}{allowed}")
+    return sd
+
+
+def _number(value: Any, rest: str) -> float:
+    """A real number, or NaN, of which there is one; the rest of the sentence is for whoever gave something else."""
+    if type(value) in (float, np.float64):
+        return float(value)
+    if isinstance(value, list | tuple) and len(value) == 1:
+        return _number(value[0], rest)
+    array = _as_given(value)
+    if array.size != 1:
+        raise EvaluationError(
+            f"log_likelihood returned shape {array.shape}{rest} "
+            "For whole batches at once set vectorized=True, on the command line --vectorized."
+        )
+    item: Any = np.asarray(array).reshape(())[()]
+    if not (np.ma.is_masked(array) or np.ma.is_masked(item) or isinstance(item, NOT_NUMBERS)):
+        with contextlib.suppress(TypeError, ValueError, OverflowError):
+            return float(item)
+    raise EvaluationError(f"log_likelihood returned {_short(value)}{rest}")
+
+
+def _as_given(values: Any) -> Any:
+    """An array of what was given: of a list, NumPy would make numbers of some."""
+    if not isinstance(values, list | tuple):
+        return np.asanyarray(values)
+    try:
+        return np.array(values, dtype=object)
+    except ValueError as error:
+        raise EvaluationError(
+            f"log_likelihood returned {_short(values)}, whose parts have different shapes; it must return a number, "
+            "or one for each point of a batch (vectorized)."
+        ) from error
+
+
+def _is_column(values: Any) -> bool:
+    return isinstance(values, list | tuple) or np.ndim(values) > 0
+
+
+def _column(values: Any, x: FloatArray) -> list[Any]:
+    """What was given for each point of a batch, unread, so that a bad one costs its own point."""
+    array, n = _as_given(values), len(x)
+    if array.shape not in ((n,), (n, 1)):
+        raise EvaluationError(
+            f"log_likelihood (vectorized) was given {n} points and returned shape {array.shape}; "
+            f"it must return shape ({n},)."
+        )
+    rows = list(values if isinstance(values, list | tuple) else array)  # an array of a list has lost masks in it
+    if all(isinstance(row, NOT_NUMBERS) for row in rows):
+        raise EvaluationError(
+            f"log_likelihood (vectorized) returned {_short(values)}, not numbers; "
+            "it must return one for each point, finite or -inf (zero likelihood)."
+        )
+    return rows
 
 
 def _check_arity(function: LogLikelihood) -> None:
@@ -200,39 +261,6 @@ def _check_arity(function: LogLikelihood) -> None:
             f"log_likelihood{signature} must be callable with one argument, the point; "
             "fix further arguments with functools.partial."
         ) from error
-
-
-def _as_float(value: Any, where: str) -> float:
-    if isinstance(value, str | bytes) or value is None or np.iscomplexobj(value):
-        raise EvaluationError(f"log_likelihood returned {_short(value)} at {where}; it must return a number.")
-    try:
-        array = np.asarray(value, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise EvaluationError(
-            f"log_likelihood returned {_short(value)} at {where}; it must return a number."
-        ) from error
-    if array.size != 1:
-        raise EvaluationError(
-            f"log_likelihood returned shape {array.shape} at {where}; it must return one number "
-            "(or set vectorized=True, on the command line --vectorized)."
-        )
-    return _checked(float(array.reshape(())), where)
-
-
-def _checked(value: float, where: str) -> float:
-    if np.isnan(value) or value == np.inf:
-        raise EvaluationError(
-            f"log_likelihood returned {value} at {where}; allowed are finite numbers and -inf (zero likelihood)."
-        )
-    return float(value)
-
-
-def _checked_noise(sd: float, where: str) -> float:
-    if not 0.0 <= sd < np.inf:
-        raise EvaluationError(
-            f"log_likelihood returned a noise standard deviation of {sd} at {where}; it must be 0 or more."
-        )
-    return sd
 
 
 def _told(error: BaseException) -> str:
@@ -260,5 +288,5 @@ def _storable(text: str) -> str:
 
 
 def _short(value: Any) -> str:
-    text = repr(value)
+    text = " ".join(repr(value).split())
     return text if len(text) <= 60 else text[:57] + "..."

@@ -13,6 +13,7 @@ from multiprocessing.connection import wait
 from typing import Any
 
 from basq.evaluation.call import Call, Outcome
+from basq.evaluation.pipe import Answering, Asking
 from basq.evaluation.task import Answer, Task
 from basq.evaluation.worker import end, end_group, pack, serve
 from basq.types import FloatArray
@@ -41,7 +42,8 @@ class Child:
 
         context = get_context("loky")  # a fresh interpreter that does not run the user's script again
         self.connection, theirs = context.Pipe()
-        self.process = context.Process(target=serve, args=(theirs, payload), daemon=True, env=ONE_THREAD)
+        self._pipe = Asking(self.connection)
+        self.process = context.Process(target=serve, args=(Answering(theirs), payload), daemon=True, env=ONE_THREAD)
         with _may_have_children():
             self.process.start()
         theirs.close()
@@ -58,19 +60,23 @@ class Child:
         self.task = task
         self.deadline = time.monotonic() + timeout if timeout is not None and self._ready else float("inf")
         with contextlib.suppress(OSError):  # it has died meanwhile: `answer` will say so
-            self.connection.send(task.x)
+            self._pipe.ask(task.x)
 
     def answer(self, timeout: float | None) -> list[Outcome] | None:
-        """What it has to say about its task, now that there is something to read; None if it only has started."""
+        """What it has to say about its task, now that there is something to read.
+
+        None if it has only started, or answers a task that nobody waits for any more.
+        """
         assert self.task is not None
         try:
-            message: list[Outcome] | None = self.connection.recv()
+            fits, message = self._pipe.hear()
         except (EOFError, OSError):
             return self.dead()
-        if message is None:
+        outcomes: list[Outcome] | None = message
+        if outcomes is None:
             self._ready = True
             self.deadline = float("inf") if timeout is None else time.monotonic() + timeout
-        return message
+        return outcomes if fits else None
 
     @property
     def silent(self) -> bool:
@@ -93,18 +99,21 @@ class Child:
         return [Outcome.failed(error, seconds=timeout)] * len(self.task.x)
 
     def evaluate(self, x: FloatArray, timeout: float) -> list[Outcome]:
-        """Evaluate points (n, d) and wait for the outcomes."""
+        """Evaluate points (n, d) and wait for the outcomes; an interrupt ends the process and with it the call."""
         self.start(Task((), x), timeout)
-        while True:
-            outcomes = None
-            if wait([self.connection], _patience(self.deadline)):
-                outcomes = self.answer(timeout)
-            elif self.deadline <= time.monotonic():
-                outcomes = self.overdue(timeout)
-            elif self.silent:
-                outcomes = self.dead()
-            if outcomes is not None:
-                return outcomes
+        outcomes = None
+        try:
+            while outcomes is None:
+                if wait([self.connection], _patience(self.deadline)):
+                    outcomes = self.answer(timeout)
+                elif self.deadline <= time.monotonic():
+                    outcomes = self.overdue(timeout)
+                elif self.silent:
+                    outcomes = self.dead()
+        except BaseException:
+            self.kill()  # the next call would wait for this one
+            raise
+        return outcomes
 
     def kill(self) -> None:
         """End the process at once, and whatever it has started."""

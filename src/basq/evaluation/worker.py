@@ -9,13 +9,13 @@ import threading
 import time
 import traceback
 from dataclasses import dataclass, replace
-from multiprocessing.connection import Connection
 from typing import Any
 
 from threadpoolctl import threadpool_limits
 
 from basq.errors import InputError
 from basq.evaluation.call import Call, Outcome
+from basq.evaluation.pipe import Answering
 from basq.types import FloatArray
 
 MOST_KEPT = 16
@@ -73,7 +73,7 @@ def attempt(call: Call | Unloadable, x: FloatArray) -> list[Outcome]:
 # --- worker processes of our own --------------------------------------------------------------------------------------
 
 
-def serve(connection: Connection, payload: bytes) -> None:
+def serve(pipe: Answering, payload: bytes) -> None:
     """Answer points with outcomes until the driver hangs up."""
     _end_with_driver()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the driver's to handle
@@ -81,9 +81,9 @@ def serve(connection: Connection, payload: bytes) -> None:
         os.setsid()  # a group of our own, which ends as a whole: a simulator started by the call, too
     call = unpack(payload)
     with contextlib.suppress(EOFError, OSError):  # the driver is gone
-        connection.send(None)  # ready: from here on the time belongs to the calls
+        pipe.send(None)  # ready: from here on the time belongs to the calls
         while True:
-            connection.send(attempt(call, connection.recv()))
+            pipe.send(attempt(call, pipe.recv()))
 
 
 def end(pid: int) -> None:
@@ -121,6 +121,8 @@ _CHILDREN: dict[int, tuple[str, Any]] = {}
 
 A thread has one, so that runs which follow each other on workers that live on do not leave theirs behind.
 """
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_CHILDREN.clear)  # they are its parent's to end
 
 
 def keep(token: str, call: Call) -> None:

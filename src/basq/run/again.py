@@ -181,10 +181,11 @@ class Origin:
             if not callable(log_likelihood):
                 raise InputError("again(max_evals=…) needs log_likelihood=, the function that has been run.")
             mine, known = identity.describe(log_likelihood), self.function
-            if known and mine["python"] == known["python"] and mine["code"] != known["code"]:
+            other = identity.difference(mine, known) if known else None
+            if other is not None:
                 raise InputError(
-                    f"again(log_likelihood={mine['name']}): the values of this run are those of {known['name']}, whose "
-                    "code is another one; they cannot be mixed."
+                    f"again(log_likelihood={mine['name']}): it is not the function of this run ({other}); values of "
+                    "the two cannot be mixed."
                 )
         space, _ = _priors(recipe.prior, None, prior)
         return Problem(space, None, _moved(recipe.prior, space), judges=False)
