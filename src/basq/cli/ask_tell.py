@@ -11,7 +11,7 @@ import numpy as np
 
 from basq.cheap.model import Model as ExpensiveAndCheap
 from basq.cli.model import Model, execute, get, split
-from basq.cli.output import check_output, say
+from basq.cli.output import check_outputs, say
 from basq.errors import InputError, StoreError
 from basq.evaluation.store import Store
 from basq.run.arguments import as_pending
@@ -56,8 +56,7 @@ def _prior(place: str) -> tuple[Any, str | None]:
 
 def ask(options: Any) -> None:
     """Write the next points."""
-    if options.output is not None:
-        check_output(options.output)
+    check_outputs([options.output], [options.store])
     sampler = Sampler.open(options.store)
     points = sampler.ask(options.n)
     write_points(points, options.output)

@@ -7,7 +7,7 @@ from typing import Any
 from basq.cli.ask_tell import write_points
 from basq.cli.drive import CALLS
 from basq.cli.model import Model
-from basq.cli.output import check_output, say, writing
+from basq.cli.output import check_outputs, say, writing
 from basq.cli.parser import DONE, INTERRUPTED, NOT_CONVERGED
 from basq.errors import InputError, counted
 from basq.evaluation.store import Store
@@ -17,8 +17,7 @@ from basq.run.sampler import Sampler
 
 def certify(options: Any) -> int:
     """Have the calls of a certificate made, or hand out their points, and say what they prove."""
-    for path in filter(None, (options.output, options.report)):
-        check_output(path)
+    check_outputs([options.output, options.report], [options.store])
     if options.ask:
         return _ask(options)
     with Store(options.store) as store:

@@ -6,7 +6,7 @@ from types import ModuleType
 from typing import Any
 
 from basq.cli.model import Model
-from basq.cli.output import check_output, say, writing
+from basq.cli.output import check_outputs, say, writing
 from basq.cli.parser import DONE, INTERRUPTED, NOT_CONVERGED
 from basq.errors import InputError
 from basq.rivals.compare import compare as compare_models
@@ -20,8 +20,10 @@ def compare(options: Any) -> int:
     if len(models) < len(options.models):
         raise InputError("compare: two models have the same name; give others, such as a=first/run.sqlite.")
     runs = any(not isinstance(model, Path) for model in models.values())
-    if options.output is not None:
-        check_output(options.output)
+    check_outputs(
+        [options.output],
+        [model if isinstance(model, Path) else options.store / f"{name}.sqlite" for name, model in models.items()],
+    )
     found = compare_models(
         models, prior_odds=_odds(options.odds, tuple(models)), max_evals=options.max_evals, max_time=options.max_time,
         dprob=options.dprob, batch_size=options.batch_size, pool=options.pool, asynchronous=options.asynchronous,

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from basq import problems
-from basq.cli.output import check_output, say, writing
+from basq.cli.output import check_outputs, say, writing
 from basq.cli.parser import DEMOS
 from basq.inference import infer
 from basq.rivals.compare import compare
@@ -21,8 +21,7 @@ PROBLEMS: dict[str, tuple[Callable[[int], problems.Problem], dict[str, Any]]] = 
 
 def demo(options: Any) -> None:
     """Solve a problem, compare with the truth, draw the posterior and write the report."""
-    check_output(options.output)
-    check_output(options.report)
+    check_outputs([options.output, options.report])
     if options.problem == "battery":
         return _battery(options)
     make, more = PROBLEMS[options.problem]

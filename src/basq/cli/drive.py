@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from basq.cli.model import Model, split
-from basq.cli.output import check_output, say, writing
+from basq.cli.output import check_outputs, say, writing
 from basq.cli.parser import DONE, INTERRUPTED, NOT_CONVERGED
 from basq.errors import InputError
 from basq.evaluation.call import Call
@@ -57,8 +57,7 @@ def _drive(
     model: Model, path: Path, budget: dict[str, Any], calls: dict[str, Any], options: Any, *, seed: int | None = None
 ) -> int:
     """Run, print what came out, and say by the exit code whether it is good."""
-    if options.report is not None:
-        check_output(options.report)
+    check_outputs([options.report], [path, split(model.place)[0]])
     if not model.simulates:
         Call(model.log_likelihood, ())  # can be called at all
     if isinstance(calls["pool"], str):

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from basq.cli.output import check_output, say, writing
+from basq.cli.output import check_outputs, say, writing
 from basq.cli.parser import DONE, FAILED
 from basq.errors import BasqError, EvaluationError, counted
 from basq.evaluation.store import Store
@@ -22,7 +22,7 @@ from basq.status import Status
 def report(options: Any) -> None:
     """Write the page of a run."""
     output = options.output or options.store.with_suffix(".html")
-    check_output(output)
+    check_outputs([output], [options.store])
     result = _result(options.store)
     with writing(output, "report"):
         result.report(output, title=options.title)

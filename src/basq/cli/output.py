@@ -4,12 +4,13 @@ import os
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
 from basq.errors import BasqError, InputError
+from basq.report.target import spare
 
 PREFIX = "basq: "
 """What lines begin with that are not the answer; they go to standard error."""
@@ -33,8 +34,24 @@ def _fold(line: str, width: int) -> str:
     return textwrap.fill(line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
-def check_output(path: Path) -> None:
-    """Refuse a file that cannot be written."""
+def check_outputs(outputs: Iterable[Path | None], inputs: Iterable[str | Path] = ()) -> None:
+    """Refuse files that cannot be written, or should not: what the command reads or makes, and each other.
+
+    Parameters
+    ----------
+    outputs : paths
+        None stands for an output that was not asked for.
+    inputs : paths
+        What the command reads or makes besides.
+    """
+    taken = list(inputs)
+    for path in filter(None, outputs):
+        _check_writable(path)
+        spare(path, taken)
+        taken.append(path)
+
+
+def _check_writable(path: Path) -> None:
     if not path.parent.is_dir():
         raise InputError(f"{path}: there is no folder {path.parent}; make it, or name another file.")
     if path.is_dir():
@@ -46,6 +63,7 @@ def check_output(path: Path) -> None:
 @contextmanager
 def writing(path: Path, what: str) -> Iterator[None]:
     """Say what was written; a disk that is full by now is no wrong use of the command."""
+    spare(path)  # as it is now: a run may have taken days
     try:
         yield
     except OSError as error:

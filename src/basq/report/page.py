@@ -22,6 +22,7 @@ from basq.plots.run import duration
 from basq.report.parts import Html, picture, section, signed, table, text
 from basq.report.proof import certificate, proven
 from basq.report.tables import UNSURE, cheap_line, headline, html_name, shown
+from basq.report.target import spare
 from basq.version import __version__
 
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ def _writable(path: Path) -> Path:
         raise InputError(f"report({str(path)!r}): this is a directory; give the name of a file, such as 'run.html'.")
     if not os.access(path if path.exists() else path.parent, os.W_OK):
         raise InputError(f"report({str(path)!r}): this file may not be written; name one that may.")
+    spare(path)
     return path
 
 
@@ -260,6 +262,7 @@ def _settings(result: "Result") -> str:
         ("prior", repr(result.prior)),
         ("cheap parameters", ", ".join(result.cheap) or None),
         ("log-likelihood", (s.get("command") or {}).get("model") or s.get("log_likelihood")),
+        ("not compared when it is resumed", s.get("not_compared")),
         ("method", s.get("method")),
         ("batch size", s.get("batch_size")),
         ("seed", s.get("seed")),

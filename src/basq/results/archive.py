@@ -8,22 +8,22 @@ from pathlib import Path
 from typing import Any
 
 from basq.errors import InputError
+from basq.report.target import DATABASE, SAVED, spare
 from basq.version import __version__
 
-MAGIC = b"basq result\n"
-"""First line of the file; a line of JSON and the pickled object follow."""
 FORMAT = 2
 """Raised when versions of basq before and after could not read what the other one writes."""
 
 
 def write(path: Path, content: Any) -> None:
     """Write an object; the file appears, or replaces an older one, only when all of it is on the disk."""
+    spare(path, saves=True)
     blob = _pack(content)
     about = {"format": FORMAT, "basq": __version__, "sha256": hashlib.sha256(blob).hexdigest()}
     draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         with draft.open("wb") as file:
-            file.write(MAGIC + json.dumps(about).encode() + b"\n" + blob)
+            file.write(SAVED + json.dumps(about).encode() + b"\n" + blob)
             file.flush()
             os.fsync(file.fileno())
         draft.replace(path)
@@ -47,7 +47,7 @@ def _pack(content: Any) -> bytes:
 def read(path: Path) -> Any:
     """Read what `write` has written."""
     with path.open("rb") as file:
-        if file.read(len(MAGIC)) != MAGIC:
+        if file.read(len(SAVED)) != SAVED:
             raise InputError(f"{path} is not a file of Result.save{_guess(path)}.")
         head, blob = file.readline(), file.read()
     try:
@@ -72,5 +72,5 @@ def read(path: Path) -> Any:
 def _guess(path: Path) -> str:
     """What else the file may be."""
     with path.open("rb") as file:
-        store = file.read(15) == b"SQLite format 3"
+        store = file.read(len(DATABASE)) == DATABASE
     return f"; if it is a store, basq.Sampler.open({str(path)!r}).result() reads it" if store else ""

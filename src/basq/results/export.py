@@ -18,6 +18,7 @@ from basq.extras import package
 from basq.method import Posterior
 from basq.posterior.sampled import SampledPosterior
 from basq.prior import Prior
+from basq.report.target import spare
 from basq.types import FloatArray
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 N_EQUAL = 4000
 """Samples that stand for a posterior without weighted points."""
 ESCAPED = {c: rf"\{c}" for c in " _%{}$"} | {"\\": r"\backslash ", "^": r"\hat{\ }", "~": r"\sim "}
+CHAIN_FILES = (".txt", ".paramnames", ".ranges", ".properties.ini")
+"""What the names of GetDist's files end in."""
 UNDRAWABLE = '#!&"`'
 """Left out of labels: GetDist's files read # and ! as marks, Matplotlib knows no & and no such quotes in formulas."""
 
@@ -180,6 +183,8 @@ def _chain(names: tuple[str, ...], x: FloatArray) -> dict[str, FloatArray]:
 
 def to_getdist(draws: Draws, prior: Prior, root: str | Path | None, attributes: Mapping[str, Any]) -> "MCSamples":
     """GetDist samples, which are also written as chain files if a root is given."""
+    for end in () if root is None else CHAIN_FILES:
+        spare(f"{root}{end}")
     tags = plain_names(draws.names)
     known = draws.log_likelihood if draws.log_joint is None else draws.log_joint
     with redirect_stdout(StringIO()):  # GetDist tells the terminal that it removed no burn-in

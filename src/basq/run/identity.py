@@ -1,12 +1,10 @@
 """Which problem a store belongs to: recognised again, and refused when it is another one."""
 
-import functools
 import hashlib
-import inspect
+import logging
 import pickle
 import platform
 import time
-from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -16,9 +14,12 @@ from basq.errors import InputError, StoreError
 from basq.evaluation.store import Store
 from basq.method import Method
 from basq.prior import Prior
+from basq.run.ingredients import bare, code_of, essence, ingredients
 from basq.types import LogLikelihood
 from basq.version import __version__
 
+LIKELIHOOD = "log_likelihood"
+"""The part of a model that judges outputs, and makes none."""
 WAY_OUT = (
     "Give another file name (on the command line, another --store) or, if it is not needed any more, delete this file. "
     "If its values are still good, reuse them with evaluations={path!r} next to a new store."
@@ -63,6 +64,7 @@ def settings(store: Store) -> dict[str, Any]:
     first, last, seconds = store.times()
     return out | {
         "log_likelihood": function and function["name"],
+        "not_compared": function and path and _not_compared(function),
         "store": path,
         "started": out["started"] or first,
         "last_call": last,
@@ -114,24 +116,29 @@ def check_function(store: Store, function: LogLikelihood | Model) -> None:
     made again.
     """
     mine, known = describe(function), store.get("function")
+    hidden = _not_compared(mine)
+    if hidden and store.path is not None:
+        logging.getLogger("basq").info("%s: not compared when the run is resumed: %s", store, hidden)
     if known is None:
         store.set(function=mine)
-    elif mine["python"] == known["python"] and mine["code"] != known["code"]:
+    elif (change := difference(mine, known)) is not None:
         if store.has_own_values():
-            same = mine["name"] == known["name"]
-            change = (
-                f"the code of {mine['name']} has changed" if same else f"it was {known['name']}, not {mine['name']}"
-            )
             raise StoreError(f"{store} holds values of another log-likelihood: {change}. {_way_out(store)}")
         with store.driving():  # nobody is about to write a value of the old one
             store.begin_again(simulate=_simulator(mine) != _simulator(known))
             store.set(function=mine)
 
 
-def _simulator(function: dict[str, str]) -> list[str]:
+def _not_compared(function: dict[str, Any]) -> str | None:
+    """What of a described function cannot be seen, for people."""
+    return ", ".join(f"{name} ({why})" for name, why in function.get("unseen", {}).items()) or None
+
+
+def _simulator(function: dict[str, Any]) -> tuple[list[str], dict[str, str]]:
     """The part of a described model that makes its outputs; of a log-likelihood, all of it."""
     simulate, *rest = function["code"].split(" and ")
-    return [simulate, *rest[1:]]
+    data = function.get("data", {})
+    return [simulate, *rest[1:]], {n: value for n, value in data.items() if not n.startswith(f"{LIKELIHOOD}: ")}
 
 
 def _refuse(store: Store, there: str, here: str, detail: str = "") -> None:
@@ -161,34 +168,38 @@ def _difference(prior: Prior, here: np.ndarray, there: np.ndarray) -> str:
     return f"They differ in {', '.join(names)}." if names else "They differ in their density."
 
 
-def describe(function: LogLikelihood | Model) -> dict[str, str]:
-    """Name and compiled code of a function, or of those of a model; comments and layout do not count."""
+def describe(function: LogLikelihood | Model) -> dict[str, Any]:
+    """Name, compiled code and data of a function, or of those of a model; comments and layout do not count."""
     if isinstance(function, Model):
-        parts = [describe(f) for f in (function.simulate, function.log_likelihood, function.keep) if f is not None]
-        return {key: " and ".join(part[key] for part in parts) for key in ("name", "code")} | {
-            "python": parts[0]["python"]
-        }
-    while isinstance(function, functools.partial):
-        function = function.func
-    body = inspect.unwrap(function)
-    code = getattr(body, "__code__", None) or getattr(type(body).__call__, "__code__", None)
+        functions = {"simulate": function.simulate, LIKELIHOOD: function.log_likelihood, "keep": function.keep}
+        parts = {role: describe(f) for role, f in functions.items() if f is not None}
+        joined = {key: " and ".join(part[key] for part in parts.values()) for key in ("name", "code")}
+        data, unseen = (
+            {f"{role}: {name}": value for role, part in parts.items() for name, value in part[key].items()}
+            for key in ("data", "unseen")
+        )
+        return joined | {"python": parts["simulate"]["python"], "data": data, "unseen": unseen}
+    body = bare(function)
+    code = code_of(body)
+    data, unseen = ingredients(function)
     return {
         "name": getattr(body, "__qualname__", type(body).__qualname__),
-        "code": hashlib.sha256(repr(_essence(code)).encode()).hexdigest() if code else "",
+        "code": hashlib.sha256(repr(essence(code)).encode()).hexdigest() if code else "",
         "python": ".".join(platform.python_version_tuple()[:2]),  # compiled code differs between versions
+        "data": data,
+        "unseen": unseen,
     }
 
 
-def _essence(code: CodeType) -> tuple[Any, ...]:
-    """What a compiled function does, without where it stands in its file."""
-    first = 1 if code.co_consts and isinstance(code.co_consts[0], str | None) else 0  # the documentation
-    return code.co_code, code.co_names, code.co_varnames, tuple(map(_constant, code.co_consts[first:]))
-
-
-def _constant(value: Any) -> Any:
-    """A constant in a form that is the same in every process: a set of texts has another order in each."""
-    if isinstance(value, CodeType):
-        return _essence(value)
-    if isinstance(value, tuple):
-        return tuple(map(_constant, value))
-    return sorted(map(repr, value)) if isinstance(value, frozenset) else repr(value)
+def difference(mine: dict[str, Any], known: dict[str, Any]) -> str | None:
+    """What differs between two described functions, as far as both can be seen; None if nothing."""
+    if mine["python"] != known["python"]:
+        return None
+    if mine["code"] != known["code"]:
+        same = mine["name"] == known["name"]
+        return f"the code of {mine['name']} has changed" if same else f"it was {known['name']}, not {mine['name']}"
+    if "data" not in known:  # a store of before, when code was all that was known
+        return None
+    here, there, hidden = mine["data"], known["data"], {*mine["unseen"], *known["unseen"]}
+    names = sorted(n for n in here.keys() | there.keys() if n not in hidden and here.get(n) != there.get(n))
+    return f"in {mine['name']}, {' and '.join(f'{name} has changed' for name in names)}" if names else None
