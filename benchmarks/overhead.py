@@ -63,7 +63,7 @@ STAGES = {
         "features": ["basq.auto.batch.nystrom_features"],
         "recombination": ["basq.auto.batch.recombine"],
         "evidence": ["basq.auto.cells.estimate"],
-        "audit": ["basq.auto.engine.audit"],
+        "audit": ["basq.auto.news.audit"],
         "exploration": ["basq.auto.engine.explore", "basq.auto.engine.Leads.of"],
     },
 }
