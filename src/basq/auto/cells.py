@@ -7,6 +7,7 @@ over its own part of the prior, and Z is the sum.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from scipy.special import logsumexp, ndtr
@@ -16,7 +17,7 @@ from basq.auto.gates import CellMeasure, Halves, halves, labels
 from basq.auto.importance import Estimate, estimate
 from basq.auto.log_model import LogModel
 from basq.auto.seen import Seen
-from basq.auto.settings import Cells, Charts, Settings, Values
+from basq.auto.settings import Cells, Charts, Settings, Values, quadratic
 from basq.auto.smc import Population, temper
 from basq.auto.values import Reach
 from basq.numerics.gaussians import Measure
@@ -173,10 +174,13 @@ def _models(
         log_posterior = own.log_values + log_measure
         charts = [Chart.first(own.u, log_posterior, settings.chart, kind) for kind in kinds]
     bends, least = _bends(plan, own, log_measure, settings.values)
-    models = [
-        LogModel.fit(own, log_measure, chart, plan.warm, settings, bend=bend, rescue=plan.rescue)
-        for chart in charts for bend in bends
-    ]  # fmt: skip
+    fit = partial(LogModel.fit, own, log_measure, previous=plan.warm, settings=settings, rescue=plan.rescue)
+    bent = plan.warm is not None and plan.warm.sheared
+    models = [fit(chart=chart, bend=bend, shear=bent and not plan.compare) for chart in charts for bend in bends]
+    best = min(models, key=lambda m: -m.held_out - _custom(m, settings))
+    enough = best.reach.filled and best.in_play.sum() >= 2 * quadratic(best.n_dim)
+    if plan.compare and enough and best.n_dim > 1 and settings.kernel.shear > 0.0:
+        models.append(fit(chart=best.chart, bend=best.scale.bend, shear=True))
     if plan.warm is not None and plan.warm.scale.bend >= least:
         models.append(plan.warm.again(own, log_measure, settings))
     compared = len(own) if len(charts) * len(bends) > 1 else plan.n_compared
@@ -200,7 +204,7 @@ def _bends(plan: Plan, own: Observations, log_measure: FloatArray, settings: Val
 def _custom(model: LogModel, settings: Settings) -> float:
     """Nats that speak for a surrogate beforehand: for plain values, and for probabilities of flat parameters."""
     plain, flat = np.isinf(model.scale.bend), model.chart.flat is not None
-    return settings.values.unbent * plain + settings.chart.natural * flat
+    return settings.values.unbent * plain + settings.chart.natural * flat - model.n_bends
 
 
 def _integrated(

@@ -105,6 +105,16 @@ class Chart:
         """Single coordinates, to unit scale, as rows in whitened space: (d, d)."""
         return self.root / np.linalg.norm(self.root, axis=1)[:, None]
 
+    @property
+    def frame(self) -> FloatArray:
+        """Directions in whitened space, as rows, in which the chart is widest first: (d, d), orthogonal."""
+        left, sds, _ = np.linalg.svd(self.root)
+        return (left / sds).T @ self.root
+
+    def seen_from(self, other: "Chart") -> FloatArray:
+        """Matrix (d, d) that turns differences between whitened points of another chart into those of this one."""
+        return self._inverse_root @ other.root
+
     def whiten(self, u: FloatArray) -> FloatArray:
         """Map points (n, d) of standard space to coordinates in which the chart is N(0, I)."""
         return (straightened(u, self.flat) - self.mean) @ self._inverse_root.T

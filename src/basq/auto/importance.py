@@ -9,6 +9,7 @@ from basq.auto.log_model import LogModel
 from basq.auto.settings import Integration
 from basq.gp.gp import Prediction
 from basq.numerics.gaussians import Measure
+from basq.numerics.linalg import log_det
 from basq.numerics.student import StudentMixture
 from basq.types import FloatArray
 
@@ -72,7 +73,7 @@ def estimate(
     error : float
         Monte Carlo error to reach by more draws, where the surrogate's own is small enough for it to matter.
     """
-    proposal, n_draws = StudentMixture.of(points, rng, settings.mixture), settings.draws(model.n_dim)
+    proposal, n_draws = Proposal.about(model, points, rng, settings), settings.draws(model.n_dim)
     u = proposal.sample(n_draws, rng)
     found = model.integrand(u)
     p, log_ratio = found.prediction, measure.log_pdf(u) - proposal.log_pdf(u)
@@ -105,6 +106,31 @@ def estimate(
         log_weights=log_w,
         heavy=heavy[: settings.most_heavy],
     )
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A mixture of t distributions about posterior samples, in coordinates in which their ridges are straight.
+
+    Attributes
+    ----------
+    mixture : StudentMixture
+    model : LogModel
+        In whose coordinates it is.
+    """
+
+    mixture: StudentMixture
+    model: LogModel
+
+    @classmethod
+    def about(cls, model: LogModel, points: FloatArray, rng: np.random.Generator, settings: Integration) -> "Proposal":
+        return cls(StudentMixture.of(model.straighten(points), rng, settings.mixture), model)
+
+    def sample(self, n: int, rng: np.random.Generator) -> FloatArray:
+        return self.model.unstraighten(self.mixture.sample(n, rng))
+
+    def log_pdf(self, u: FloatArray) -> FloatArray:
+        return self.mixture.log_pdf(self.model.straighten(u)) - log_det(self.model.chart.root)
 
 
 def _error(w: FloatArray) -> float:

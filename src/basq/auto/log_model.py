@@ -15,7 +15,9 @@ from basq.auto.values import Data, Reach, Scale
 from basq.gp.classifier import Feasibility
 from basq.gp.fit import fit
 from basq.gp.gp import GP, Prediction
+from basq.gp.kernels.sheared import ShearedKernel, sheared
 from basq.gp.kernels.trend import TrendKernel
+from basq.numerics.search import Optimum
 from basq.observations import Observations
 from basq.types import BoolArray, FloatArray
 
@@ -86,6 +88,7 @@ class LogModel:
         *,
         bend: float = np.inf,
         rescue: bool = False,
+        shear: bool = False,
     ) -> "LogModel":
         """Learn from everything seen.
 
@@ -103,11 +106,13 @@ class LogModel:
             Gap from which values are compressed.
         rescue : bool
             Also start from hyperparameters scaled to the data, which frees a collapsed fit.
+        shear : bool
+            Straighten curved ridges.
         """
         data = Data.of(observations, log_measure, chart, bend, settings.values)
         z, y, finite, known = data.z, data.y, data.finite, data.known
         own, kernel = settings.values, settings.kernel
-        start, prior = kernel.trend.start(chart.axes), kernel.trend.hyperprior(z.shape[1])
+        start, prior = sheared(kernel.trend, chart.axes, chart.frame, kernel.shear, learned=shear)
         afresh = previous is None or rescue or np.isinf(bend) != np.isinf(previous.scale.bend)
 
         unknown = data.unknown(own) if np.isnan(known).any() else None
@@ -117,9 +122,9 @@ class LogModel:
 
         def learn() -> GP:
             alike = previous is not None and (previous.noise is None) == (unknown is None)
-            last = previous.gp.optimum if previous is not None and alike else None
+            last = _recalled(previous, chart, start) if previous is not None and alike else None
             if last is not None and not afresh:
-                found = search(recalled=last, max_steps=kernel.next_steps)
+                found = search(recalled=last, max_steps=kernel.first_steps if shear else kernel.next_steps)
                 if found.misfit < kernel.astray:
                     return found
                 last = found.optimum
@@ -149,6 +154,18 @@ class LogModel:
     @property
     def n_dim(self) -> int:
         return len(self.chart.mean)
+
+    @property
+    def sheared(self) -> bool:
+        return isinstance(self.gp.kernel, ShearedKernel) and self.gp.kernel.learned
+
+    @property
+    def n_bends(self) -> float:
+        """Bends of the shear that were learned: each counts by what the data have taken off its variance."""
+        kernel, optimum = self.gp.kernel, self.gp.optimum
+        if optimum is None or not (isinstance(kernel, ShearedKernel) and kernel.learned):
+            return 0.0
+        return float(np.clip(1.0 - np.diag(optimum.spread)[kernel.bends_index], 0.0, 1.0).sum())
 
     @property
     def held_out(self) -> float:
@@ -189,6 +206,17 @@ class LogModel:
     def straight(self) -> "LogModel":
         """The same as a function of the coordinates that are whitened, which need not be those of standard space."""
         return replace(self, chart=replace(self.chart, flat=None))
+
+    def straighten(self, u: FloatArray) -> FloatArray:
+        """Map points (n, d) to coordinates in which the chart is N(0, I) and curved ridges are straight."""
+        z, kernel = self.chart.whiten(u), self.gp.kernel
+        return kernel.shear(z) if isinstance(kernel, ShearedKernel) else z
+
+    def unstraighten(self, t: FloatArray) -> FloatArray:
+        """Inverse of `straighten`; the parameters whose probability is the coordinate are not bent."""
+        kernel = self.gp.kernel
+        z = kernel.shear.back(t) if isinstance(kernel, ShearedKernel) else t
+        return z @ self.chart.root.T + self.chart.mean
 
     def mean(self, u: FloatArray) -> FloatArray:
         """Mean log ℓ minus ``scale.top``, tamed above the ceiling, with the log-probability of being non-zero."""
@@ -242,7 +270,28 @@ class LogModel:
         return 0.0 if self.feasible is None else self.feasible.log_probability(z)
 
 
-def _scaled_start(kernel: TrendKernel, z: FloatArray, y: FloatArray, settings: Hyperparameters) -> TrendKernel:
+def _recalled(previous: LogModel, chart: Chart, start: ShearedKernel) -> Optimum | None:
+    """Where the last search ended, with its shear as this chart has it, or none."""
+    optimum, last = previous.gp.optimum, previous.gp.kernel
+    if optimum is None or not isinstance(last, ShearedKernel):
+        return optimum
+    theta, spread, place = optimum.theta.copy(), optimum.spread.copy(), start.bends_index
+    theta[place] = 0.0
+    if last.learned and _same_coordinates(previous.chart, chart):
+        shear = last.shear.seen_from(chart.frame, previous.chart.seen_from(chart))
+        theta[place] = shear.bends / start.unit
+    elif start.learned:  # nothing is known yet
+        spread[place], spread[:, place] = 0.0, 0.0
+        spread[place, place] = np.eye(len(start.shear.bends))
+    return replace(optimum, theta=theta, spread=spread)
+
+
+def _same_coordinates(a: Chart, b: Chart) -> bool:
+    flat = [np.zeros(len(c.mean), dtype=bool) if c.flat is None else c.flat for c in (a, b)]
+    return bool((flat[0] == flat[1]).all())
+
+
+def _scaled_start(kernel: ShearedKernel, z: FloatArray, y: FloatArray, settings: Hyperparameters) -> ShearedKernel:
     """Hyperparameters read off the best points: rescues a fit that has collapsed."""
     per_dim, least = settings.rescue_points
     top = np.argsort(-y, kind="stable")[: max(per_dim * z.shape[1], least)]
@@ -251,4 +300,5 @@ def _scaled_start(kernel: TrendKernel, z: FloatArray, y: FloatArray, settings: H
     scales = np.full(z.shape[1], np.sqrt(radius))
     variance, *trend, additive = settings.rescue_first
     trends = spread * np.exp(trend) / np.array([1.0, radius, radius**2])
-    return TrendKernel(scales, spread * np.exp(variance), trends, spread * np.exp(additive), kernel.axes)
+    base = TrendKernel(scales, spread * np.exp(variance), trends, spread * np.exp(additive), kernel.base.axes)
+    return replace(kernel, base=base)

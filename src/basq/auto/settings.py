@@ -128,6 +128,7 @@ class Hyperparameters:
 
     # Where hyperparameters begin, and what is believed of them. [ablation "no quadratic trend", "no bends"; tried]
     trend: TrendPrior = field(default_factory=TrendPrior)
+    shear: float = 0.6  # Standard deviation in the prior of all bends of a coordinate together. [tried]
     classifier: ClassifierSettings = field(default_factory=ClassifierSettings)  # Of zero likelihood. [tried]
     first_steps: int = 30  # Most steps of the first search, [tried]
     next_steps: int = 8  # and of one that goes on from the last batch. [tried]

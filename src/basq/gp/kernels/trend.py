@@ -185,9 +185,7 @@ class TrendKernel:
                 b = self._variables(x)
                 bumps = bends.T[:, :, None] * _bumps(b)
                 out += bumps.sum(axis=(0, 1))
-                by_variable = ((KNOTS[:, None, None] - b) * bumps).sum(axis=0).T
-                slope += (by_variable[:, :-1] / np.cosh(b[:-1].T)) @ self.axes
-                slope += x * (by_variable[:, -1] * np.exp(-2.0 * b[-1]))[:, None]
+                slope += self._by_variables(x, b, bumps)
             return out, slope
 
         return evaluate
@@ -252,6 +250,38 @@ class TrendKernel:
             return np.concatenate([self.variance * by_scale.total, factors * others])
 
         return k, contract
+
+    def by_points(self, x: FloatArray, g: FloatArray) -> FloatArray:
+        """Σ Gᵢⱼ ∂K(xᵢ, xⱼ)/∂x for every row of x (n, d), with G as `with_gradient` takes it: (n, d)."""
+        _, s1, s2 = self.trend
+        scaled = x / self.lengthscale
+        features, out = self.features(x), np.empty_like(x)
+        rational = self._rationals(x)
+        by_feature = np.empty_like(features)
+        for rows, block in rational(x, None):
+            both = g[rows] + g[:, rows].T
+            by_feature[rows] = both @ features
+            slope = x[rows] @ x.T
+            slope *= 2.0 * s2
+            slope += s1
+            slope *= both
+            out[rows] = slope @ x
+            both *= np.square(block, out=block)
+            pulls = (both @ scaled - both.sum(axis=1)[:, None] * scaled[rows]) / self.variance
+            out[rows] += pulls / self.lengthscale
+        if len(self.axes):
+            b = self._variables(x)
+            weights = KNOT_ROOT @ (self.additive * by_feature.T).reshape(len(KNOTS), -1)
+            bumps = weights.reshape(len(KNOTS), *b.shape) * _bumps(b)
+            out += self._by_variables(x, b, bumps)
+        return out
+
+    def _by_variables(self, x: FloatArray, b: FloatArray, bumps: FloatArray) -> FloatArray:
+        """Slope by the points x (n, d), with variables b (k + 1, n), of a sum of bumps (knots, k + 1, n): (n, d)."""
+        by_variable = ((KNOTS[:, None, None] - b) * bumps).sum(axis=0).T
+        slope: FloatArray = (by_variable[:, :-1] / np.cosh(b[:-1].T)) @ self.axes
+        slope += x * (by_variable[:, -1] * np.exp(-2.0 * b[-1]))[:, None]
+        return slope
 
 
 def _bumps(b: FloatArray) -> FloatArray:
