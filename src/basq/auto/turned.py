@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from basq.auto.images import Image
 from basq.method import LogSurrogate
+from basq.numerics.fold import SignedPermutation
 from basq.prior.periodic import Turn
 from basq.types import FloatArray
 
@@ -24,7 +24,7 @@ class TurnedBand:
 class TurnedImage:
     """An image of the posterior, for turned points."""
 
-    image: Image
+    image: SignedPermutation
     turn: Turn
 
     def of(self, u: FloatArray) -> FloatArray:

@@ -9,6 +9,7 @@ from basq.auto.placing import expected_log_a, folded, nearest
 from basq.auto.reduction import Reduction
 from basq.method import LogSurrogate
 from basq.numerics.metropolis import LogDensity
+from basq.posterior.folded import FoldedPosterior
 from basq.posterior.sampled import SampledPosterior
 from basq.posterior.turned import TurnedPosterior
 from basq.prior import Prior
@@ -38,6 +39,8 @@ def unfolded(joint: SampledPosterior, form: Form, prior: Prior) -> SampledPoster
     """The posterior of all parameters from that with ratios in the place of scales."""
     if isinstance(joint, TurnedPosterior):  # scales are not on circles
         return TurnedPosterior.of(unfolded(joint.inner, form, prior), joint.turn)
+    if isinstance(joint, FoldedPosterior):  # nor are their labels exchanged
+        return FoldedPosterior.of(unfolded(joint.inner, form, prior), joint.fold)
     first, points = form.scales[0].axis, joint.points.copy()
     s = first.s(prior.coordinate_from_standard(first.dim, points[:, first.dim]))
     every = form.others(s, points[:, form.dims][:, form.ratio_places])

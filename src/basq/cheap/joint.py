@@ -6,6 +6,7 @@ import numpy as np
 
 from basq.cheap.conditionals import Conditionals
 from basq.method import Posterior
+from basq.posterior.folded import FoldedPosterior, lifted
 from basq.posterior.sampled import N_POPULATION, SampledPosterior
 from basq.posterior.turned import TurnedPosterior
 from basq.prior.periodic import Turn
@@ -57,6 +58,10 @@ def joint_posterior(
         turn, shift = expensive.turn, np.full(u.shape[1] + draws.shape[2], np.nan)
         shift[np.arange(u.shape[1]) if dims is None else dims] = turn.shift
         return TurnedPosterior.of(joint_posterior(expensive.inner, turn.of(u), draws, seed, dims), Turn(shift))
+    if isinstance(expensive, FoldedPosterior):  # the cheap ones stay as they are where labels are exchanged
+        place, n_dim = np.arange(u.shape[1]) if dims is None else dims, u.shape[1] + draws.shape[2]
+        fold, inner = expensive.fold, expensive.inner
+        return FoldedPosterior.of(joint_posterior(inner, fold.of(u), draws, seed, dims), lifted(fold, n_dim, place))
     rng = np.random.default_rng(seed)
     samples = expensive.sample(N_POPULATION, rng)
     conditionals = Conditionals.learn(u, draws, samples)

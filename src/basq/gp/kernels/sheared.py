@@ -4,9 +4,10 @@ Posteriors of real models are seldom Gaussian, but often a Gaussian bent: rates 
 curve, tails that turn. A quadratic trend cannot follow, and a stationary process needs points all along the bend. A
 shear can: every coordinate moves by a quadratic of the wider ones before it,
 
-    tₖ = yₖ + Σ_{i ≤ j < k} bᵢⱼₖ yᵢ yⱼ.
+    tₖ = yₖ + Σ_{i ≤ j < k} bᵢⱼₖ s(yᵢ) s(yⱼ),
 
-It is invertible whatever b, keeps volumes, and has no folds where a second mode could be dreamed of.
+where s(y) = y / √(1 + y²/36) ends the bend where nothing is known of it. A shear is invertible whatever b, keeps
+volumes, and has no folds where a second mode could be dreamed of.
 """
 
 from collections.abc import Callable
@@ -21,6 +22,8 @@ from basq.gp.kernels.base import Contraction
 from basq.gp.kernels.trend import TrendKernel, TrendPrior
 from basq.types import FloatArray, IntArray
 
+REACH = 6.0
+"""Standard deviations of the posterior up to which ridges bend."""
 MOST = 10.0
 """Standard deviations in the prior that a bend is at most."""
 
@@ -48,16 +51,14 @@ class Shear:
     def __call__(self, z: FloatArray) -> FloatArray:
         """Map points (n, d)."""
         y = z @ self.frame.T
-        i, j = np.triu_indices(y.shape[1])
-        return (y + (y[:, i] * y[:, j]) @ self.matrix) @ self.frame
+        return (y + _products(y) @ self.matrix) @ self.frame
 
     def back(self, t: FloatArray) -> FloatArray:
         """Inverse, of points (n, d): what a coordinate was moved by follows from those before it."""
         out = t @ self.frame.T
-        i, j = np.triu_indices(out.shape[1])
         for k in range(1, out.shape[1]):
-            before = j < k
-            out[:, k] -= (out[:, i[before]] * out[:, j[before]]) @ self.matrix[before, k]
+            before = np.triu_indices(out.shape[1])[1] < k
+            out[:, k] -= _products(out[:, :k]) @ self.matrix[before, k]
         return out @ self.frame
 
     @cached_property
@@ -71,10 +72,8 @@ class Shear:
 
     def pulled(self, z: FloatArray, slope: FloatArray) -> FloatArray:
         """Derivative by the bends, (p,), of what has the slope (n, d) by the images of points z (n, d)."""
-        y = z @ self.frame.T
-        i, j = np.triu_indices(y.shape[1])
-        pair, target = places(y.shape[1])
-        return ((y[:, i] * y[:, j]).T @ (slope @ self.frame.T))[pair, target]
+        pair, target = places(z.shape[1])
+        return (_products(z @ self.frame.T).T @ (slope @ self.frame.T))[pair, target]
 
     def seen_from(self, frame: FloatArray, change: FloatArray) -> "Shear":
         """About the same shear for other whitened coordinates z′, of which z = change z′ + … is made, and their frame.
@@ -91,6 +90,13 @@ class Shear:
         found = found.reshape(d, d, d)
         flat = np.where(i == j, 1.0, 2.0)[:, None] * found[:, i, j].T
         return Shear(frame, flat[places(d)])
+
+
+def _products(y: FloatArray) -> FloatArray:
+    """s(yᵢ) s(yⱼ) for all pairs i ≤ j of the coordinates of points (n, d)."""
+    s = y / np.sqrt(1.0 + (y / REACH) ** 2)
+    i, j = np.triu_indices(y.shape[1])
+    return s[:, i] * s[:, j]
 
 
 def places(n_dim: int) -> tuple[IntArray, IntArray]:
