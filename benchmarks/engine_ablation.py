@@ -33,6 +33,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "no bends": {
         "kernel.trend.lower": (-12.0, -6.0, -6.0, -8.0, -20.0), "kernel.trend.upper": (16.0, 16.0, 14.0, 12.0, -20.0),
     },
+    "no shear": {"kernel.sheared_from": np.inf},
     "standard space only": {"chart.flat": False},
     "no noise shaping": {"values.noise_slope": 0.0},
     "no widened variances": {"values.most_overfit": 1.0},

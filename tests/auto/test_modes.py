@@ -79,7 +79,7 @@ def test_explore_gives_what_is_asked(cells):
         known = known_of(cells)
         suspect = find_suspect(cells, explorer, frozenset(), known)
         scout = Scout(np.zeros(40, dtype=bool), 0, np.empty((0, 2)), np.empty(0, dtype=int), np.empty((0, 2)))
-        points = explore(explorer, u[:3], n, rng, Leads(known, suspect, scout, (), u[:0]), SETTINGS)
+        points = explore(explorer, u[:3], n, rng, Leads(known, suspect, scout, (), u[:0], u[:0]), SETTINGS)
         assert points.shape == (n, 2)
         assert len(np.unique(points, axis=0)) == n
 

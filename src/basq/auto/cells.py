@@ -180,7 +180,7 @@ def _models(
     best = min(models, key=lambda m: -m.held_out - _custom(m, settings))
     own_kernel, n_dim = settings.kernel, best.n_dim
     enough = best.reach.filled and best.in_play.sum() >= own_kernel.sheared_from * quadratic(n_dim)
-    if plan.compare and enough and n_dim > 1 and own_kernel.shear > 0.0:
+    if plan.compare and enough and n_dim > 1:
         models.append(fit(chart=best.chart, bend=best.scale.bend, shear=True))
     if plan.warm is not None and plan.warm.scale.bend >= least:
         models.append(plan.warm.again(own, log_measure, settings))

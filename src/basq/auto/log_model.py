@@ -242,7 +242,7 @@ class LogModel:
         mean = believed + self._log_feasible(z)
         plug_in = mean - self._penalty(sd)
         # the samples lead to the next points, and do without: on a curved ridge they would be led beyond its end
-        widened = np.sqrt(self.settings.overfit(len(self.gp.y), self.n_dim)) * sd
+        widened = np.sqrt(self.settings.overfit(len(self.gp.y), self.n_dim, self.n_bends)) * sd
         tamed = self.scale.nats(p.mean) - believed
         return Integrand(mean, plug_in, plug_in + self._bonus(p.mean, widened), tamed, p)
 

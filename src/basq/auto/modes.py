@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from basq.auto.cells import Cell
+from basq.auto.ends import unseen_ends
 from basq.auto.exploration import Bulk, Explorer, outside, searches, spread_points
 from basq.auto.gates import labels
 from basq.auto.images import Mirror, unseen_images
@@ -67,6 +68,8 @@ class Leads:
         Of the posterior, where other modes are to be expected.
     unseen : (m, d) array
         Those of the best point near which nothing was seen yet.
+    ends : (m, d) array
+        Of the posterior, near which nothing was seen yet.
     """
 
     bulks: tuple[Bulk, ...]
@@ -74,6 +77,7 @@ class Leads:
     scout: Scout
     images: tuple[Mirror, ...]
     unseen: FloatArray
+    ends: FloatArray
 
     @classmethod
     def of(
@@ -94,7 +98,8 @@ class Leads:
         best = seen.u[int(np.argmax(seen.log_posterior))]
         k = int(labels([c.gate for c in cells], best[None])[0])
         unseen = unseen_images(images if cells[k].resolved else (), best, seen.u, bulks[k], bulks)
-        return cls(bulks, suspect, scout, images, unseen)
+        ends = unseen_ends(cells[k], seen.u, settings.exploration) if cells[k].resolved else seen.u[:0]
+        return cls(bulks, suspect, scout, images, unseen, ends)
 
 
 def proves_valley(probe: FloatArray, level: float, u: FloatArray, levels: FloatArray, depth: float) -> bool | None:
@@ -147,6 +152,7 @@ def _proposals(
         yield leads.suspect.midpoint[None]
     yield scout.probes[: n // 3]
     yield leads.unseen
+    yield leads.ends[: n // 3]
     yield scout.u[rng.choice(len(scout.u), min(len(scout.u), (n + 1) // 2), replace=False)]
     yield searches(explorer, seen, known, rng)
     strange = scout.unexplained

@@ -105,13 +105,13 @@ class Values:
         """
         return self.headroom + self.headroom_per_dim * n_dim
 
-    def overfit(self, n: int, n_dim: int) -> float:
+    def overfit(self, n: int, n_dim: int, n_bends: float) -> float:
         """Factor by which the variance of a process fitted to n values is too small.
 
-        As in a regression, whose squared residuals are too small by (n − q)/n for q coefficients; a quadratic has
-        (d + 1)(d + 2)/2. Exponentiated, a variance that is too small becomes a bias of log Z.
+        As in a regression, whose squared residuals are too small by (n − q)/n for q coefficients: (d + 1)(d + 2)/2 of
+        a quadratic, and the bends of a shear. Exponentiated, a variance that is too small becomes a bias of log Z.
         """
-        return n / max(n - quadratic(n_dim), n / self.most_overfit)
+        return n / max(n - quadratic(n_dim) - n_bends, n / self.most_overfit)
 
 
 def quadratic(n_dim: int) -> int:
@@ -288,6 +288,9 @@ class Exploration:
     kept: float = 0.5  # Share of them that still counts after a surprise: most are a ridge that goes on.
     patience: float = 2.0  # Quotas after which signs of a second mode are no reason to go on. [tried]
     images: float = 0.6  # Images of the best point that are looked at, in quotas.
+    end_depth: float = 8.0  # Nats below the samples at which the posterior ends along a principal direction,
+    end_steps: tuple[float, float, float] = (2.0, 10.0, 0.5)  # looked for between so many standard deviations,
+    end_seen: float = 1.0  # and standard deviations within which it counts as seen.
     symmetries: tuple[int, int] = (8, 4)  # Images tried as symmetries, a last time at so many times the first points.
     unsure: float = 0.3  # Share, when nothing else is left to do, that goes where the surrogate is unsure,
     optimism: float = 2.0  # judged at so many standard deviations above its mean.

@@ -6,7 +6,7 @@ shear can: every coordinate moves by a quadratic of the wider ones before it,
 
     tₖ = yₖ + Σ_{i ≤ j < k} bᵢⱼₖ s(yᵢ) s(yⱼ),
 
-where s(y) = y / √(1 + y²/36) ends the bend where nothing is known of it. A shear is invertible whatever b, keeps
+where s(y) = y / √(1 + (y/100)²) ends the bend where nothing is known of it. A shear is invertible whatever b, keeps
 volumes, and has no folds where a second mode could be dreamed of.
 """
 
@@ -22,7 +22,7 @@ from basq.gp.kernels.base import Contraction
 from basq.gp.kernels.trend import TrendKernel, TrendPrior
 from basq.types import FloatArray, IntArray
 
-REACH = 6.0
+REACH = 100.0
 """Standard deviations of the posterior up to which ridges bend."""
 MOST = 10.0
 """Standard deviations in the prior that a bend is at most."""
