@@ -248,7 +248,11 @@ def test_expected_likelihood_is_that_of_a_normal_below_the_ceiling(learned, belo
     ("n", "n_dim", "factor"), [(200, 10, 200 / 134), (400, 10, 400 / 334), (40, 10, 2.0), (90, 2, 90 / 84)]
 )
 def test_variances_are_widened_by_the_degrees_of_freedom_of_a_quadratic(n, n_dim, factor):
-    assert VALUES.overfit(n, n_dim) == pytest.approx(factor)
+    assert VALUES.overfit(n, n_dim, 0.0) == pytest.approx(factor)
+
+
+def test_bends_count_as_coefficients():
+    assert VALUES.overfit(200, 4, 12.0) == pytest.approx(200 / (200 - 15 - 12))
 
 
 def test_squared_errors_of_a_regression_are_too_small_by_the_same_factor():
@@ -258,7 +262,7 @@ def test_squared_errors_of_a_regression_are_too_small_by_the_same_factor():
     i, j = np.triu_indices(4)
     quadratic = x[:, :, i] * x[:, :, j]
     residual = y - quadratic @ (np.linalg.pinv(quadratic) @ y)
-    assert VALUES.overfit(60, 3) * np.mean(residual**2) == pytest.approx(1.0, abs=0.03)
+    assert VALUES.overfit(60, 3, 0.0) * np.mean(residual**2) == pytest.approx(1.0, abs=0.03)
 
 
 def test_far_below_the_ceiling_uncertainty_adds_half_the_variance(learned):
@@ -276,7 +280,7 @@ def test_the_integrand_is_what_is_sampled_with_a_widened_variance(learned):
     np.testing.assert_allclose(both, plain, rtol=1e-9, atol=1e-7)
     low = (sd < 1.0) & (found.mean < learned.ceiling / learned.scale.factor - 10.0)
     assert low.any()
-    more = 0.5 * (VALUES.overfit(30, 3) - 1.0) * np.maximum(sd, 1e-3) ** 2
+    more = 0.5 * (VALUES.overfit(30, 3, 0.0) - 1.0) * np.maximum(sd, 1e-3) ** 2
     np.testing.assert_allclose((found.expected - both)[low], more[low], atol=1e-6)
 
 

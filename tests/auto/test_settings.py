@@ -19,7 +19,14 @@ OTHERS = {("error.py", 110.0), ("error.py", 100.0), ("engine.py", 31), ("smc.py"
 """Rounding of a message, bits of a seed, halvings of an interval."""
 OVERFLOWS = {60.0, 300.0, 600.0, 700.0}
 """Exponents at which exponentials are cut off."""
-GRIDS = {("images.py", 9), ("reduction.py", 6), ("reduction.py", 8.0), ("reduction.py", 100), ("scales.py", 4.0)}
+GRIDS = {
+    ("ends.py", 17),
+    ("images.py", 9),
+    ("reduction.py", 6),
+    ("reduction.py", 8.0),
+    ("reduction.py", 100),
+    ("scales.py", 4.0),
+}
 """Digits by which points are told apart, a grid over the prior, the four values that a scale is recognised by."""
 
 

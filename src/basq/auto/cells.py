@@ -20,6 +20,7 @@ from basq.auto.seen import Seen
 from basq.auto.settings import Cells, Charts, Settings, Values, quadratic
 from basq.auto.smc import Population, temper
 from basq.auto.values import Reach
+from basq.gp.kernels.sheared import places
 from basq.numerics.gaussians import Measure
 from basq.numerics.stopwatch import Stopwatch
 from basq.observations import Observations
@@ -179,7 +180,8 @@ def _models(
     models = [fit(chart=chart, bend=bend, shear=bent and not plan.compare) for chart in charts for bend in bends]
     best = min(models, key=lambda m: -m.held_out - _custom(m, settings))
     own_kernel, n_dim = settings.kernel, best.n_dim
-    enough = best.reach.filled and best.in_play.sum() >= own_kernel.sheared_from * quadratic(n_dim)
+    least = own_kernel.sheared_from * quadratic(n_dim) + len(places(n_dim)[0])
+    enough = best.reach.filled and best.in_play.sum() >= least
     if plan.compare and enough and n_dim > 1:
         models.append(fit(chart=best.chart, bend=best.scale.bend, shear=True))
     if plan.warm is not None and plan.warm.scale.bend >= least:

@@ -25,7 +25,7 @@ from basq.auto.turned import TurnedBand, TurnedImage
 from basq.auto.verdict import Facts, converged, doubts, missing, unexplored
 from basq.errors import InputError
 from basq.method import Audit, Batch, Fit, LogSurrogate, Posterior
-from basq.numerics.fold import Fold
+from basq.numerics.fold import Fold, keys
 from basq.numerics.gaussians import Measure
 from basq.numerics.stopwatch import Stopwatch
 from basq.observations import Observations
@@ -324,15 +324,16 @@ class Auto:
         parts = [cell_batch(c, n, len(cells), rng, settings.batch) for c, n in zip(cells, counts, strict=True)]
         points = np.concatenate(parts)
         unsure = share_of(n_explore, own.unsure if only else 0.0, rng)
+        ends = _apart(fitted.leads.ends, taken)[: unsure // 2]
+        unsure -= len(ends)
         shares = allocate(fitted.cells, fitted.total.shares, unsure, settings.cells)
         far = [
             unsure_batch(c.expecting(points), n, rng, own.optimism, settings.samples)
             for c, n in zip(cells, shares, strict=True) if n
         ]  # fmt: skip
-        points = np.concatenate([points, *far])
-        found = explore(
-            fitted.explorer, np.concatenate([points, taken]), n_explore - unsure, rng, fitted.leads, settings
-        )  # fmt: skip
+        points = np.concatenate([points, ends, *far])
+        left = n_explore - unsure - len(ends)
+        found = explore(fitted.explorer, np.concatenate([points, taken]), left, rng, fitted.leads, settings)
         every = np.concatenate([points, found])
         explores = np.arange(len(every)) >= batch_size - n_explore
         return Batch(every if turn is None else turn.back(every), explores=explores)
@@ -343,6 +344,12 @@ def _anew(fitted: AutoFit, last: AutoFit) -> AutoFit:
     kept = {name: getattr(last.facts, name) for name in ("before", "audits", "explored", "climbing", "unseen")}
     now = fitted.facts.now[0], max(fitted.facts.now[1], last.facts.now[1])
     return replace(fitted, facts=replace(fitted.facts, now=now, **kept))
+
+
+def _apart(points: FloatArray, taken: FloatArray) -> FloatArray:
+    """Points (m, d) that are not on their way already."""
+    known = set(keys(taken))
+    return points[[key not in known for key in keys(points)]]
 
 
 def _plans(last: AutoFit | None, news: News, seen: Seen, kinds: Kinds, settings: Settings) -> list[Plan]:

@@ -152,7 +152,6 @@ def _proposals(
         yield leads.suspect.midpoint[None]
     yield scout.probes[: n // 3]
     yield leads.unseen
-    yield leads.ends[: n // 3]
     yield scout.u[rng.choice(len(scout.u), min(len(scout.u), (n + 1) // 2), replace=False)]
     yield searches(explorer, seen, known, rng)
     strange = scout.unexplained

@@ -126,7 +126,7 @@ class Hyperparameters:
     # Where hyperparameters begin, and what is believed of them. [ablation "no quadratic trend", "no bends"; tried]
     trend: TrendPrior = field(default_factory=TrendPrior)
     shear: float = 0.6  # Standard deviation in the prior of all bends of a coordinate together; [ablation "no shear"]
-    sheared_from: float = 2.0  # values in play from which they are learned, per coefficient of a quadratic.
+    sheared_from: float = 2.0  # values in play per coefficient of a quadratic, and one for each bend, suffice. [tried]
     classifier: ClassifierSettings = field(default_factory=ClassifierSettings)  # Of zero likelihood. [tried]
     first_steps: int = 30  # Most steps of the first search, [tried]
     next_steps: int = 8  # and of one that goes on from the last batch. [tried]
@@ -288,11 +288,9 @@ class Exploration:
     kept: float = 0.5  # Share of them that still counts after a surprise: most are a ridge that goes on.
     patience: float = 2.0  # Quotas after which signs of a second mode are no reason to go on. [tried]
     images: float = 0.6  # Images of the best point that are looked at, in quotas.
-    end_depth: float = 8.0  # Nats below the samples at which the posterior ends along a principal direction,
-    end_steps: tuple[float, float, float] = (2.0, 10.0, 0.5)  # looked for between so many standard deviations,
-    end_seen: float = 1.0  # and standard deviations within which it counts as seen.
+    ends: tuple[float, float] = (8.0, 1.0)  # Nats below the samples where the posterior ends; sd in which it was seen.
     symmetries: tuple[int, int] = (8, 4)  # Images tried as symmetries, a last time at so many times the first points.
-    unsure: float = 0.3  # Share, when nothing else is left to do, that goes where the surrogate is unsure,
+    unsure: float = 0.3  # Share, when nothing else is left to do, to ends and where the surrogate is unsure,
     optimism: float = 2.0  # judged at so many standard deviations above its mean.
     searches: float = 0.75  # Largest share of the points that are searches; the others lie far from everything. [tried]
     valley: float = 3.0  # Nats that a midpoint must lie below a suspect to prove a valley on the way. [tried]
