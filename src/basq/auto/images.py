@@ -45,16 +45,16 @@ def images(prior: Prior, most: int) -> tuple[SignedPermutation, ...]:
 def likely_symmetries(prior: Prior, most: int) -> tuple[SignedPermutation, ...]:
     """The images, at most so many, under which a likelihood may well stay the same: all labels exchanged at once.
 
-    A single pair of parameters with the same prior may be all that two components have; among more of them, such as
-    the coefficients of a regression, exchanges are none of labels.
+    A single pair of parameters with the same prior may be all that two components have besides a share, which turns
+    round; exchanges of the coefficients of a regression are none of labels.
     """
     if not prior.is_separable:
         return ()
     d, alike, even = prior.n_dim, _alike(prior), _even(prior)
     joint = [e for size in sorted({len(a) for a in alike}) for e in _exchanged([a for a in alike if len(a) == size])]
-    if not joint and len(alike) == 1:
-        joint = [((i, j),) for i, j in combinations(alike[0], 2)] if len(alike[0]) <= LABELS else []
     plain = [_image(d, exchanges) for exchanges in joint]
+    if not joint and len(alike) == 1 and len(alike[0]) <= LABELS:
+        joint = [((i, j),) for i, j in combinations(alike[0], 2)]
     return tuple(plain + [image for exchanges in joint for image in _reflected(d, exchanges, even)])[:most]
 
 
