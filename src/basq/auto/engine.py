@@ -25,7 +25,7 @@ from basq.auto.turned import TurnedBand, TurnedImage
 from basq.auto.verdict import Facts, converged, doubts, missing, unexplored
 from basq.errors import InputError
 from basq.method import Audit, Batch, Fit, LogSurrogate, Posterior
-from basq.numerics.fold import Fold, keys
+from basq.numerics.fold import Fold, apart
 from basq.numerics.gaussians import Measure
 from basq.numerics.stopwatch import Stopwatch
 from basq.observations import Observations
@@ -324,7 +324,7 @@ class Auto:
         parts = [cell_batch(c, n, len(cells), rng, settings.batch) for c, n in zip(cells, counts, strict=True)]
         points = np.concatenate(parts)
         unsure = share_of(n_explore, own.unsure if only else 0.0, rng)
-        ends = _apart(fitted.leads.ends, taken)[: unsure // 2]
+        ends = apart(fitted.leads.ends, taken)[: unsure // 2]
         unsure -= len(ends)
         shares = allocate(fitted.cells, fitted.total.shares, unsure, settings.cells)
         far = [
@@ -344,12 +344,6 @@ def _anew(fitted: AutoFit, last: AutoFit) -> AutoFit:
     kept = {name: getattr(last.facts, name) for name in ("before", "audits", "explored", "climbing", "unseen")}
     now = fitted.facts.now[0], max(fitted.facts.now[1], last.facts.now[1])
     return replace(fitted, facts=replace(fitted.facts, now=now, **kept))
-
-
-def _apart(points: FloatArray, taken: FloatArray) -> FloatArray:
-    """Points (m, d) that are not on their way already."""
-    known = set(keys(taken))
-    return points[[key not in known for key in keys(points)]]
 
 
 def _plans(last: AutoFit | None, news: News, seen: Seen, kinds: Kinds, settings: Settings) -> list[Plan]:

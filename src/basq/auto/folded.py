@@ -13,7 +13,7 @@ import numpy as np
 from basq.auto.images import Mirror, likely_symmetries
 from basq.auto.settings import Exploration
 from basq.method import LogSurrogate
-from basq.numerics.fold import Fold, SignedPermutation, group, keys
+from basq.numerics.fold import Fold, SignedPermutation, apart, group, keys
 from basq.numerics.gaussians import Measure
 from basq.observations import Observations
 from basq.prior import Prior
@@ -76,8 +76,7 @@ class Symmetries:
 
     def due(self, taken: FloatArray) -> FloatArray:
         """Images that are wanted, and not on their way already (m, d)."""
-        known = set(keys(taken))
-        return self.wanted[[key not in known for key in keys(self.wanted)]]
+        return apart(self.wanted, taken)
 
     def fold(self, last: Fold | None, best: FloatArray) -> Fold | None:
         """How standard space is folded, as before if the best point (d,) lies well inside; None if it is not."""

@@ -1,4 +1,4 @@
-"""SignedPermutations of the posterior: places where another mode is to be expected before anything was seen there.
+"""Images of the posterior: places where another mode is to be expected before anything was seen there.
 
 Most twin modes that people meet come from how a model is written: labels that can be exchanged, signs that cancel,
 rates that swap their roles, a phase whose ends meet. In standard space they are all reflections of single parameters,
@@ -26,7 +26,7 @@ class Mirror(Protocol):
     """A map of standard space onto itself which leaves the prior as it is."""
 
     def of(self, u: FloatArray) -> FloatArray:
-        """SignedPermutations of points (n, d)."""
+        """Images of points (n, d)."""
         ...
 
     def origin(self, u: FloatArray) -> FloatArray:

@@ -52,6 +52,12 @@ def keys(u: FloatArray) -> list[bytes]:
     return [row.tobytes() for row in np.round(u, DIGITS) + 0.0]
 
 
+def apart(u: FloatArray, taken: FloatArray) -> FloatArray:
+    """Those of the points (n, d) that are not among others (m, d)."""
+    known = set(keys(taken))
+    return u[[key not in known for key in keys(u)]]
+
+
 def group(generators: Sequence[SignedPermutation]) -> tuple[SignedPermutation, ...]:
     """All that they make together, the identity first; that alone where they are too many."""
     d = len(generators[0].place)
