@@ -180,8 +180,8 @@ def _models(
     models = [fit(chart=chart, bend=bend, shear=bent and not plan.compare) for chart in charts for bend in bends]
     best = min(models, key=lambda m: -m.held_out - _custom(m, settings))
     own_kernel, n_dim = settings.kernel, best.n_dim
-    least = own_kernel.sheared_from * quadratic(n_dim) + len(places(n_dim)[0])
-    enough = best.reach.filled and best.in_play.sum() >= least
+    wanted = own_kernel.sheared_from * quadratic(n_dim) + len(places(n_dim)[0])
+    enough = best.reach.filled and best.in_play.sum() >= wanted
     if plan.compare and enough and n_dim > 1:
         models.append(fit(chart=best.chart, bend=best.scale.bend, shear=True))
     if plan.warm is not None and plan.warm.scale.bend >= least:
