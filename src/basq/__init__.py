@@ -56,7 +56,7 @@ _HOMES = {
     **dict.fromkeys(
         ("BasqError", "EvaluationError", "FitError", "InputError", "NumericsWarning", "StoreError"), "errors"
     ),
-    **dict.fromkeys(("Audit", "Batch", "Density", "Fit", "LogSurrogate", "Method", "Posterior"), "method"),
+    **dict.fromkeys(("Audit", "Batch", "Density", "Designer", "Fit", "LogSurrogate", "Method", "Posterior"), "method"),
     "Comparison": "rivals.comparison",
     "Auto": "auto",
     "Model": "cheap.model",
