@@ -5,8 +5,8 @@
 
 Beside every table `x.csv` lies `x.made.jsonl`: one line for every session that added rows, with the commit of the
 code, whether the working tree differed from it in `src`, the command, the values of all settings, and a digest of the
-table as it was left. A table is *stale* where the code that it measures has changed since one of its commits, and *unrecorded*
-where its digest is another one: somebody has written to it by other means.
+table as it was left. A table is *stale* where the code that it measures has changed since one of its
+commits, and *unrecorded* where its digest is another one: somebody has written to it by other means.
 """
 
 import argparse

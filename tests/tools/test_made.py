@@ -4,7 +4,6 @@ import json
 import subprocess
 
 import pytest
-
 from benchmarks import made
 from benchmarks.study import run_all
 
