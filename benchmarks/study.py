@@ -37,7 +37,7 @@ def run_all(work: Callable[..., Row], tasks: Iterable[Row], path: Path, *, jobs:
     path.parent.mkdir(parents=True, exist_ok=True)
     if restart and path.exists():
         path.unlink()
-    done = _read(path)
+    done = read(path)
     keys = list(tasks[0])
     have = {_key(row, keys) for row in done}
     todo = [t for t in tasks if _key(t, keys) not in have]
@@ -61,7 +61,8 @@ def _key(row: Row, keys: list[str]) -> str:
     return json.dumps([str(row[k]) for k in keys])
 
 
-def _read(path: Path) -> list[Row]:
+def read(path: Path) -> list[Row]:
+    """All rows of a table; none where there is no file."""
     if not path.exists():
         return []
     with path.open(newline="") as file:
