@@ -38,7 +38,7 @@ REDUCED: dict[str, Callable[[], Case]] = {
 }
 FULL: dict[str, Callable[[], Case]] = {
     "battery": P.lithium_ion,
-    "phase-field": partial(P.phase_field, 64, 5000, frame_interval=1.0, pixel=1.0, time_step=1.0),
+    "phase-field": partial(P.phase_field, 64, 5000, frame_interval=1.0, pixel=1.0, time_step=0.5),
     "battery-health": P.battery_health,
 }
 TITLES = {"battery": "Lithium-ion cell", "phase-field": "Phase field, Fe–Cr", "battery-health": "Battery health"}

@@ -292,7 +292,7 @@ def phase_field(
     Prior, truth and σ² are those of the paper, read as follows. The prior's means and variances, and the truth, are
     logarithms of the parameters in units of 100 K, 10⁴ J/mol, 1 and 10⁻¹⁵ J m²/mol. The noise is Gaussian, as in the
     paper's likelihood; its data had uniform noise on (0, σ), which has a mean. The paper has 5000 images of 64 × 64
-    pixels of 1 nm, one a second: ``phase_field(64, 5000, frame_interval=1, pixel=1, time_step=1)``, with seconds read
+    pixels of 1 nm, one a second: ``phase_field(64, 5000, frame_interval=1, pixel=1, time_step=0.5)``, with seconds read
     as dimensionless times. Here the images are fewer by default, and their pixels resolve the interfaces.
     """
     _check_count("size", size, least=4)
