@@ -16,7 +16,7 @@ PYTHONS := $(PYTHON)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-arviz lint house types format docs pictures bench-paper bench-engine bench-ablation bench-compare bench-cheap bench-zoo bench-certificate bench-noise bench-recognition real-world bench-workers bench-overhead guard stale paper clean
+.PHONY: help demo test test-arviz lint house types format docs pictures bench-paper bench-engine bench-ablation bench-compare bench-cheap bench-zoo bench-certificate bench-noise bench-recognition real-world bench-workers bench-peers bench-overhead guard stale paper clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | awk -F ':.*## ' '{printf "  %-17s %s\n", $$1, $$2}'
@@ -79,6 +79,9 @@ paper: $(VENV)/.installed ## Regenerate figures and tables of the paper, and doc
 
 real-world: $(VENV)/.installed-bench ## Run the paper's three real cases (ARGS=--quick: minutes)
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.real_world $(ARGS)
+
+bench-peers: $(VENV)/.installed-bench ## Measure other tools and ours on the same problems: calls and overhead
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.peers $(ARGS)
 
 bench-workers: $(VENV)/.installed ## Measure how busy workers are kept, and what the evaluation layer costs
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.workers $(ARGS)
@@ -144,6 +147,12 @@ $(VENV)/.installed-docs: $(VENV)/.created pyproject.toml
 	echo "Making .venv-arviz with $$($$chosen --version) and $$wanted"; \
 	$$chosen -m venv --clear .venv-arviz && \
 	.venv-arviz/bin/python -m pip install -q --disable-pip-version-check -e . "$$wanted" pytest hypothesis h5netcdf h5py
+	@touch $@
+
+# A tool whose pins do not suit the others gets an environment of its own, as in: make .venv-bobe/.installed
+.venv-%/.installed: $(VENV)/.created pyproject.toml
+	$(BIN)/python -m venv --clear .venv-$* && \
+	.venv-$*/bin/python -m pip install -q --disable-pip-version-check -e . $*
 	@touch $@
 
 $(VENV)/.installed-bench: $(VENV)/.created pyproject.toml
