@@ -77,7 +77,7 @@ def _line(states: np.ndarray) -> list[object]:
     out: list[object] = [len(states)]
     z = [np.where(usable, np.abs(error) / np.maximum(sd, 1e-12), np.inf) for sd in (claimed, calibrated)]
     out += [f"{100.0 * np.mean(v < 1.96):.0f} %" for v in z]
-    out += [number(float(np.sqrt(np.mean(np.minimum(v[usable], 20.0) ** 2))), 1) for v in z]
+    out += [number(float(np.sqrt(np.mean(np.minimum(v[usable & ~np.isnan(v)], 20.0) ** 2))), 1) for v in z]
     for stop in (claimed <= DLOGZ, stops > 0.0):
         wrong = np.abs(error[stop & usable]) > 3.0 * DLOGZ
         out += [int(stop.sum()), int(wrong.sum())]

@@ -78,6 +78,7 @@ def test_error_grows_with_residuals_with_moves_and_with_what_a_square_leaves_out
     assert calibrated(evidence, (one(), one(moved=-0.3)), 0.0) == pytest.approx(np.hypot(claimed, 0.3))
     assert calibrated(evidence, (one(), one()), 0.5) == pytest.approx(np.hypot(claimed, 0.7 * np.log(1.25)))
     assert calibrated(Evidence(-1.0, 0.04), (one(),), 0.0) == np.inf
+    assert calibrated(evidence, (one(moved=np.nan),), 0.0) == np.inf  # where log Z came from is not known
 
 
 def test_reasons_not_to_believe_it():

@@ -90,9 +90,9 @@ def calibrated(evidence: Evidence, audits: Sequence[Audit], curvature: float) ->
     The surrogate's own as its batches calibrate it, how far the last one has moved log Z, and what a square model may
     be off by: ``curvature`` is ½∫C̃π on the scale of the evidence.
     """
-    if not evidence.scaled_mean > 0.0:
-        return float("inf")
     moved = audits[-1].log_ratio if audits else 0.0
+    if not (evidence.scaled_mean > 0.0 and np.isfinite(moved)):  # no log Z, now or before the last batch
+        return float("inf")
     neglected = CURVATURE * float(np.log1p(max(curvature, 0.0) / evidence.scaled_mean))
     return float(np.sqrt(calibration(audits) * evidence.log_std**2 + moved**2 + neglected**2))
 
