@@ -134,6 +134,18 @@ def test_batches_before_any_value_above_zero_are_not_audited():
     assert np.isfinite(result.log_evidence_std)
 
 
+def test_a_fit_without_new_values_keeps_its_audits():
+    result = mixture(0)[0]
+    method, prior = basq.Paper(n_candidates=2000), basq.problems.mixture(10, 0).prior
+    first, seen = None, result.observations
+    for n in (100, 150):
+        part = seen.at(np.arange(n))
+        first = method.fit(part, prior, first, np.random.default_rng(0))
+    assert len(first.audits) == 1
+    again = method.fit(part, prior, first, np.random.default_rng(0))
+    assert again.audits == first.audits
+
+
 @pytest.mark.slow
 def test_errors_are_about_as_large_as_they_claim():
     off = []

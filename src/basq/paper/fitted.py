@@ -116,6 +116,8 @@ class PaperFit(Fit):
         if before is None or before.evidence is None:
             return self
         new, moved = observations.since(before.n_seen), self.log_evidence - before.log_evidence
+        if not len(new):
+            return replace(self, audits=before.audits)
         found = audit(before.surrogate, before.log_scale, new, before.n_seen, moved, before.claimed_std)
         return replace(self, audits=(*before.audits, found))
 
