@@ -32,20 +32,34 @@ MOST_VALUES = 24
 """Values of a setting that are recorded one by one."""
 
 
-def record(path: Path, tasks: Sequence[dict[str, Any]], added: int) -> None:
-    """Note beside a table who has just added rows to it."""
-    line = {
-        "commit": _git("rev-parse", "--short=12", "HEAD"),
-        "changed": bool(_git("status", "--porcelain", "--", "src")),
-        "date": time.strftime("%Y-%m-%d", time.gmtime()),
-        "command": " ".join([f"python -m {_module()}", *sys.argv[1:]]),
-        "rows": added,
-        "settings": _settings(tasks),
-        "versions": {"python": platform.python_version(), "numpy": np.__version__, "scipy": scipy.__version__},
-        "digest": digest(path),
-    }
-    with _beside(path).open("a") as file:
-        file.write(json.dumps(line) + "\n")
+class Session:
+    """The record of one session: a line beside the table, written anew with every row, so that none goes unrecorded.
+
+    Parameters
+    ----------
+    path : Path
+        Of the table.
+    tasks : sequence of dict
+        All that the session wants.
+    """
+
+    def __init__(self, path: Path, tasks: Sequence[dict[str, Any]]) -> None:
+        self.path, self.rows = path, 0
+        self.before = _beside(path).read_text() if path.exists() and _beside(path).exists() else ""
+        self.line = {
+            "commit": _git("rev-parse", "--short=12", "HEAD"),
+            "changed": bool(_git("status", "--porcelain", "--", "src")),
+            "date": time.strftime("%Y-%m-%d", time.gmtime()),
+            "command": " ".join([f"python -m {_module()}", *sys.argv[1:]]),
+            "settings": _settings(tasks),
+            "versions": {"python": platform.python_version(), "numpy": np.__version__, "scipy": scipy.__version__},
+        }
+
+    def added(self) -> None:
+        """Note that the table has one more row."""
+        self.rows += 1
+        line = self.line | {"rows": self.rows, "digest": digest(self.path)}
+        _beside(self.path).write_text(f"{self.before}{json.dumps(line)}\n")
 
 
 def adopt(path: Path) -> None:

@@ -250,7 +250,7 @@ def draw(rows: list[Row]) -> Figure:
 
 
 def main() -> None:
-    from benchmarks.made import record  # here: the documentation draws with this file alone
+    from benchmarks.made import Session  # here: the documentation draws with this file alone
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="half the calls, no nested sampling")
@@ -275,6 +275,7 @@ def main() -> None:
             continue
         case = (FULL if options.full else REDUCED)[name]()
         lines = Lines.through(case)
+        session = Session(options.output, [{"size": size, "case": name, "method": m, "seed": s} for m, s in todo])
         for method, seed in todo:
             print(f"{name}: {method}, seed {seed} …", flush=True)
             if method == "nested":
@@ -285,7 +286,7 @@ def main() -> None:
             known[size, name, method, seed] = row = {**task, **row}
             with options.output.open("a") as file:
                 file.write(json.dumps(row) + "\n")
-            record(options.output, [task], 1)
+            session.added()
     wanted = [
         (size, case, method, seed)
         for seed in range(1, options.seeds + 1)

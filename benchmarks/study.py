@@ -11,7 +11,7 @@ from typing import Any
 from loky import get_reusable_executor
 from tqdm import tqdm
 
-from benchmarks.made import record
+from benchmarks.made import Session
 
 Row = dict[str, Any]
 
@@ -43,16 +43,12 @@ def run_all(work: Callable[..., Row], tasks: Iterable[Row], path: Path, *, jobs:
     todo = [t for t in tasks if _key(t, keys) not in have]
     executor = get_reusable_executor(max_workers=jobs, timeout=600, env={"OMP_NUM_THREADS": "1"})
     futures = [executor.submit(work, **t) for t in todo]
-    added = 0
-    try:
-        for future in tqdm(as_completed(futures), total=len(todo), unit="run"):
-            row = future.result()
-            done.append(row)
-            _append(path, row)
-            added += 1
-    finally:
-        if added:
-            record(path, tasks, added)
+    session = Session(path, tasks)
+    for future in tqdm(as_completed(futures), total=len(todo), unit="run"):
+        row = future.result()
+        done.append(row)
+        _append(path, row)
+        session.added()
     wanted = {_key(t, keys) for t in tasks}
     return [row for row in done if _key(row, keys) in wanted]
 
