@@ -258,7 +258,7 @@ class Paper:
             neglected = curvature(surrogate, prior.measure, points) if self.audited else 0.0
         seed, more = int(rng.integers(2**31)), (len(observations), (), neglected, self.audited)
         fitted = PaperFit(surrogate, prior.measure, log_scale, points, evidence, seed, clock.seconds, *more)
-        return fitted.tested(previous, observations)
+        return fitted.tested(previous, observations) if self.audited else fitted
 
     def _training(self) -> Training:
         noise = None if self.noise == "fit" else float(self.noise)
