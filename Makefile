@@ -16,7 +16,7 @@ PYTHONS := $(PYTHON)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-arviz lint house types format docs pictures bench-paper bench-engine bench-ablation bench-compare bench-cheap bench-zoo bench-certificate bench-noise bench-recognition real-world bench-workers bench-overhead guard clean
+.PHONY: help demo test test-arviz lint house types format docs pictures bench-paper bench-engine bench-ablation bench-compare bench-cheap bench-zoo bench-certificate bench-noise bench-recognition real-world bench-workers bench-peers bench-overhead guard stale paper clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | awk -F ':.*## ' '{printf "  %-17s %s\n", $$1, $$2}'
@@ -74,8 +74,14 @@ bench-recognition: $(VENV)/.installed ## Count which noise scales are recognised
 bench-cheap: $(VENV)/.installed-bench ## Measure what keeping cheap parameters apart saves
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.cheap $(ARGS)
 
+paper: $(VENV)/.installed ## Regenerate figures and tables of the paper, and docs/paper.md (ARGS=--quick: under 20 minutes)
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.paper $(ARGS)
+
 real-world: $(VENV)/.installed-bench ## Run the paper's three real cases (ARGS=--quick: minutes)
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.real_world $(ARGS)
+
+bench-peers: $(VENV)/.installed-bench ## Measure other tools and ours on the same problems: calls and overhead
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.peers $(ARGS)
 
 bench-workers: $(VENV)/.installed ## Measure how busy workers are kept, and what the evaluation layer costs
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.workers $(ARGS)
@@ -85,6 +91,9 @@ bench-overhead: $(VENV)/.installed ## Measure what the tool itself costs, agains
 
 guard: $(VENV)/.installed ## Fail if a batch costs far more than it should on this machine
 	$(BIN)/python -m benchmarks.overhead --guard
+
+stale: $(VENV)/.installed ## Say which stored figures come from older code
+	$(BIN)/python -m benchmarks.made $(ARGS)
 
 pictures: $(VENV)/.installed-test ## Draw the pictures of the documentation (needs Chromium; ARGS="corner batch": some)
 	OMP_NUM_THREADS=1 $(BIN)/python docs/make_pictures.py $(ARGS)
@@ -138,6 +147,12 @@ $(VENV)/.installed-docs: $(VENV)/.created pyproject.toml
 	echo "Making .venv-arviz with $$($$chosen --version) and $$wanted"; \
 	$$chosen -m venv --clear .venv-arviz && \
 	.venv-arviz/bin/python -m pip install -q --disable-pip-version-check -e . "$$wanted" pytest hypothesis h5netcdf h5py
+	@touch $@
+
+# A tool whose pins do not suit the others gets an environment of its own, as in: make .venv-bobe/.installed
+.venv-%/.installed: $(VENV)/.created pyproject.toml
+	$(BIN)/python -m venv --clear .venv-$* && \
+	.venv-$*/bin/python -m pip install -q --disable-pip-version-check -e . $*
 	@touch $@
 
 $(VENV)/.installed-bench: $(VENV)/.created pyproject.toml

@@ -38,20 +38,26 @@ REDUCED: dict[str, Callable[[], Case]] = {
 }
 FULL: dict[str, Callable[[], Case]] = {
     "battery": P.lithium_ion,
-    "phase-field": P.phase_field,
+    "phase-field": partial(P.phase_field, 64, 5000, frame_interval=1.0, pixel=1.0, time_step=0.5),
     "battery-health": P.battery_health,
 }
 TITLES = {"battery": "Lithium-ion cell", "phase-field": "Phase field, Fe–Cr", "battery-health": "Battery health"}
-METHODS: dict[str, Any] = {
-    "engine": "auto",
-    "IVR": basq.Paper(proposal="ivr"),
-    "UB": basq.Paper(proposal="ub"),
-    "IGB": basq.Paper(proposal="igb"),
-    "WSABI": basq.Paper(selection="local-penalisation"),
-    "nested": None,
-}
-COLOURS = {"engine": "#0072B2", "IVR": "#E69F00", "UB": "#009E73", "IGB": "#CC79A7", "WSABI": "#D55E00", "nested": "k"}
 BATCH, WSABI_BATCH = 32, 8
+"""The paper's batch sizes."""
+METHODS: dict[str, tuple[Any, int]] = {
+    "engine": ("auto", BATCH),
+    "IVR": (basq.Paper(proposal="ivr"), BATCH),
+    "UB": (basq.Paper(proposal="ub"), BATCH),
+    "IGB": (basq.Paper(proposal="igb"), BATCH),
+    "WSABI": (basq.Paper(selection="local-penalisation"), WSABI_BATCH),
+    "nested": (None, 1),
+}
+SWAPPED: dict[str, tuple[Any, int]] = {
+    "IVR, 8": (basq.Paper(proposal="ivr"), WSABI_BATCH),
+    "WSABI, 32": (basq.Paper(selection="local-penalisation"), BATCH),
+}
+"""With the other's batch size: how much of the difference between them it makes."""
+COLOURS = {"engine": "#0072B2", "IVR": "#E69F00", "UB": "#009E73", "IGB": "#CC79A7", "WSABI": "#D55E00", "nested": "k"}
 MAX_EVALS = 320
 N_LIVE = 500
 POINTS = 50
@@ -113,8 +119,9 @@ def _end(log_density: Callable[[float], float], side: float) -> float:
     return side * min(far, 6.0)
 
 
-def quadrature(case: Case, lines: Lines, name: str, max_evals: int) -> Row:
+def quadrature(case: Case, lines: Lines, name: str, max_evals: int, seed: int) -> Row:
     """One of our methods: what it knows after every batch."""
+    method, batch = (METHODS | SWAPPED)[name]
     track: list[dict[str, float]] = []
     clock = {"calls": 0.0, "overhead": 0.0}
 
@@ -130,8 +137,8 @@ def quadrature(case: Case, lines: Lines, name: str, max_evals: int) -> Row:
         track.append(point)
 
     result = basq.infer(
-        case.log_likelihood, case.prior, method=METHODS[name], max_evals=max_evals, callback=look, seed=1,
-        batch_size=WSABI_BATCH if name == "WSABI" else BATCH, dlogz=0.1 if name == "engine" else 0.0, progress=False,
+        case.log_likelihood, case.prior, method=method, max_evals=max_evals, callback=look, seed=seed, batch_size=batch,
+        dlogz=0.1 if name == "engine" else 0.0, progress=False,
     )  # fmt: skip
     inside = None
     if result.standard_posterior is not None:
@@ -145,14 +152,14 @@ def _rank(result: Result, truth: np.ndarray) -> float:
     return float(np.mean(draws > result.log_pdf(truth[None])[0]))
 
 
-def nested(case: Case, lines: Lines) -> Row:
+def nested(case: Case, lines: Lines, seed: int) -> Row:
     """Run dynesty with its defaults."""
     import dynesty
 
     def log_likelihood(u: np.ndarray) -> float:
         return case.log_likelihood(case.prior.from_standard(u[None])[0])
 
-    sampler = dynesty.NestedSampler(log_likelihood, ndtri, case.n_dim, nlive=N_LIVE, rstate=np.random.default_rng(1))
+    sampler = dynesty.NestedSampler(log_likelihood, ndtri, case.n_dim, nlive=N_LIVE, rstate=np.random.default_rng(seed))
     start = time.perf_counter()
     sampler.run_nested(print_progress=False)
     seconds = time.perf_counter() - start
@@ -176,12 +183,12 @@ def _kde(found: Any) -> Callable[[np.ndarray], np.ndarray]:
     return lambda u: np.log(np.maximum(kde(u.T), 1e-300))
 
 
-def done(path: Path) -> dict[tuple[str, str, str], Row]:
+def done(path: Path) -> dict[tuple[str, str, str, int], Row]:
     """Runs that are known already."""
     if not path.exists():
         return {}
     rows = [json.loads(line) for line in path.read_text().splitlines()]
-    return {(r["size"], r["case"], r["method"]): r for r in rows}
+    return {(r["size"], r["case"], r["method"], r.setdefault("seed", 1)): r for r in rows}
 
 
 def table(rows: list[Row]) -> dict[str, Any]:
@@ -194,7 +201,7 @@ def table(rows: list[Row]) -> dict[str, Any]:
         print(f"{r['case']:<15} {r['method']:<7} {last['calls']:>7} {last['log_z']:>10.3f} {last['sd']:>6.3f} "
               f"{last.get('rmse', float('nan')):>7.4f} {last['seconds']:>8.1f} {r['converged']!s:>9} "
               f"{r['truth_in_95']!s:>13}")  # fmt: skip
-    last = {(r["case"], r["method"]): r["track"][-1] for r in rows}
+    last = {(r["case"], r["method"]): r["track"][-1] for r in reversed(rows)}
     for case in TITLES:
         ours, theirs = last.get((case, "engine")), last.get((case, "nested"))
         if ours and theirs:
@@ -216,7 +223,7 @@ def draw(rows: list[Row]) -> Figure:
     labels = {"seconds": "seconds, calls included", "calls": "likelihood calls", "log_z": "|log Z − reference|",
               "rmse": "RMSE of conditionals"}  # fmt: skip
     for column, case in enumerate(cases):
-        mine = {r["method"]: r["track"] for r in rows if r["case"] == case}
+        mine = {r["method"]: r["track"] for r in reversed(rows) if r["case"] == case}  # of several seeds the first
         reference = mine["nested" if "nested" in mine else "engine"][-1]["log_z"]
         axes[0, column].set_title(TITLES[case])
         for row, (x, y) in enumerate(panels):
@@ -243,37 +250,49 @@ def draw(rows: list[Row]) -> Figure:
 
 
 def main() -> None:
+    from benchmarks.made import Session  # here: the documentation draws with this file alone
+
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="half the calls, no nested sampling")
     parser.add_argument("--full", action="store_true", help="the paper's sizes")
     parser.add_argument("--cases", default=",".join(TITLES))
-    parser.add_argument("--methods", default=",".join(METHODS))
+    parser.add_argument("--methods", default=";".join(METHODS), help=f"with ; between them; also {'; '.join(SWAPPED)}")
+    parser.add_argument("--seeds", type=int, default=1, help="runs of each, with seeds 1, 2, …")
     parser.add_argument("--restart", action="store_true", help="forget earlier runs")
     parser.add_argument("--output", type=Path, default=Path("benchmarks/results/real_world.jsonl"))
     parser.add_argument("--figure", type=Path, help="draw the paper's Figure 2 into this file")
     options = parser.parse_args()
     size = "full" if options.full else "quick" if options.quick else "reduced"
-    methods = [m for m in options.methods.split(",") if not (options.quick and m == "nested")]
+    methods = [m for m in options.methods.split(";") if not (options.quick and m == "nested")]
     if options.restart:
         options.output.unlink(missing_ok=True)
     options.output.parent.mkdir(parents=True, exist_ok=True)
     known = done(options.output)
     for name in options.cases.split(","):
-        todo = [m for m in methods if (size, name, m) not in known]
+        seeds = range(1, options.seeds + 1)
+        todo = [(m, s) for s in seeds for m in methods if (size, name, m, s) not in known]
         if not todo:
             continue
         case = (FULL if options.full else REDUCED)[name]()
         lines = Lines.through(case)
-        for method in todo:
-            print(f"{name}: {method} …", flush=True)
+        session = Session(options.output, [{"size": size, "case": name, "method": m, "seed": s} for m, s in todo])
+        for method, seed in todo:
+            print(f"{name}: {method}, seed {seed} …", flush=True)
             if method == "nested":
-                row = nested(case, lines)
+                row = nested(case, lines, seed)
             else:
-                row = quadrature(case, lines, method, MAX_EVALS // 2 if options.quick else MAX_EVALS)
-            known[size, name, method] = row = {"size": size, "case": name, "method": method, **row}
+                row = quadrature(case, lines, method, MAX_EVALS // 2 if options.quick else MAX_EVALS, seed)
+            task = {"size": size, "case": name, "method": method, "seed": seed}
+            known[size, name, method, seed] = row = {**task, **row}
             with options.output.open("a") as file:
                 file.write(json.dumps(row) + "\n")
-    wanted = [(size, case, method) for case in options.cases.split(",") for method in methods]
+            session.added()
+    wanted = [
+        (size, case, method, seed)
+        for seed in range(1, options.seeds + 1)
+        for case in options.cases.split(",")
+        for method in methods
+    ]
     rows = [known[key] for key in wanted if key in known]
     figures = table(rows)
     if options.figure:

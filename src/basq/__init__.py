@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from basq.cheap.model import Model
     from basq.errors import BasqError, EvaluationError, FitError, InputError, NumericsWarning, StoreError
     from basq.inference import infer
-    from basq.method import Audit, Batch, Density, Fit, LogSurrogate, Method, Posterior
+    from basq.method import Audit, Batch, Density, Designer, Fit, LogSurrogate, Method, Posterior
     from basq.paper import Paper
     from basq.prior import Prior, periodic
     from basq.results.result import Result
@@ -27,6 +27,7 @@ __all__ = [
     "Batch",
     "Comparison",
     "Density",
+    "Designer",
     "EvaluationError",
     "Fit",
     "FitError",
@@ -55,7 +56,7 @@ _HOMES = {
     **dict.fromkeys(
         ("BasqError", "EvaluationError", "FitError", "InputError", "NumericsWarning", "StoreError"), "errors"
     ),
-    **dict.fromkeys(("Audit", "Batch", "Density", "Fit", "LogSurrogate", "Method", "Posterior"), "method"),
+    **dict.fromkeys(("Audit", "Batch", "Density", "Designer", "Fit", "LogSurrogate", "Method", "Posterior"), "method"),
     "Comparison": "rivals.comparison",
     "Auto": "auto",
     "Model": "cheap.model",

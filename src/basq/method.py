@@ -4,11 +4,12 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from basq.numerics.gaussians import GaussianMixture
 from basq.observations import Observations
 from basq.prior import Prior
 from basq.types import BoolArray, FloatArray
@@ -78,7 +79,7 @@ class Batch:
     u : (b, d) array
         In standard space.
     weights : (b,) array
-        Quadrature weights, where the selection gives any.
+        Quadrature weights over the prior measure, where the selection gives any; the history keeps them.
     explores : (b,) bool array or bool
         Which points look for something new rather than integrate.
     info : dict
@@ -89,6 +90,10 @@ class Batch:
     weights: FloatArray = field(default_factory=lambda: np.empty(0))
     explores: BoolArray | bool = False
     info: dict[str, Any] = field(default_factory=dict)
+
+    def noted(self, number: int) -> dict[str, Any]:
+        """For the record of a run in which this is batch ``number``: what the selection says, and its weights."""
+        return self.info | ({"batch": number, "weights": self.weights.tolist()} if len(self.weights) else {})
 
 
 @dataclass(frozen=True)
@@ -237,5 +242,17 @@ class Method(Protocol[F]):
 
         ``cost_ratio`` is the time of the last batch of calls over that of the last selection; ``taken`` (m, d) are
         points without a value, under way or failed, near which another one would learn little.
+        """
+        ...
+
+
+@runtime_checkable
+class Designer(Protocol):
+    """A method that chooses its first points itself; for others they are spread evenly over the prior."""
+
+    def design(self, measure: GaussianMixture, n: int, rng: np.random.Generator, *, seen: FloatArray) -> Batch | None:
+        """Choose n points where there is no value yet, or not enough to model; None for an even spread.
+
+        ``measure`` is the prior in standard space, ``seen`` (m, d) are the points that were chosen or given so far.
         """
         ...

@@ -169,6 +169,19 @@ def test_far_points_of_the_prior_can_be_simulated(small):
         assert np.isfinite(small.log_likelihood(small.prior.from_standard(np.array(corner))))
 
 
+def test_frames_and_pixels_can_be_those_of_the_paper():
+    # the paper's: one image a second, pixels of 1 nm; here fewer and smaller ones
+    case = problems.phase_field(8, 30, frame_interval=1.0, pixel=1.0, time_step=1.0)
+    likelihood = case.log_likelihood
+    assert likelihood.frames.shape == (30, 8, 8)
+    np.testing.assert_array_equal(likelihood.times, np.arange(1.0, 31.0))
+    clean = CahnHilliard(*case.truth, size=8, pixel=1.0, time_step=1.0).run(likelihood.initial, likelihood.times)
+    assert (likelihood.frames - clean).std() == pytest.approx(0.01, rel=0.1)
+    assert likelihood(case.truth) > likelihood.frames.size * 2.5
+    finer = problems.phase_field(8, 30, frame_interval=1.0, time_step=1.0).log_likelihood
+    assert (finer.frames != likelihood.frames).any()
+
+
 def test_seed_decides_the_data():
     one, same, other = (problems.phase_field(8, 1, seed=seed).log_likelihood for seed in (0, 0, 1))
     np.testing.assert_array_equal(one.frames, same.frames)
@@ -182,7 +195,10 @@ def test_log_likelihood_survives_pickling():
     assert copy(case.truth) == case.log_likelihood(case.truth)
 
 
-@pytest.mark.parametrize("arguments", [{"size": 3}, {"size": 16.0}, {"n_frames": 0}, {"n_frames": True}])
+@pytest.mark.parametrize(
+    "arguments",
+    [{"size": 3}, {"size": 16.0}, {"n_frames": 0}, {"n_frames": True}, {"frame_interval": 0.0}, {"pixel": -1.0}],
+)
 def test_bad_case_is_refused(arguments):
     with pytest.raises(InputError):
         problems.phase_field(**arguments)

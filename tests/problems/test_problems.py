@@ -1,6 +1,8 @@
 """The truths of the test problems, against quadrature that shares no code with them."""
 
 import pickle
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -161,6 +163,14 @@ def redraw_mixture(n_dim, seed):
     return np.log(u / u.sum()) - log_overlap, means, np.repeat(variances[:, None], n_dim, axis=1)
 
 
+def redraw_shared_mixture(n_dim, seed):
+    rng = np.random.default_rng(seed)
+    k = rng.integers(10, 16)
+    means, variances = rng.uniform(-3, 3, (k, n_dim)), rng.uniform(1, 4, n_dim)
+    law = stats.multivariate_normal(np.zeros(n_dim), np.diag(variances + 2))
+    return -np.log(k) - np.array([law.logpdf(m) for m in means]), means, np.tile(variances, (k, 1))
+
+
 def redraw_lumpy(n_dim, seed):
     rng = np.random.default_rng(seed)
     means, sds = rng.random((12, n_dim)), rng.uniform(0.2, 0.6, (12, n_dim))
@@ -189,6 +199,7 @@ def mixture_log_pdf(x, log_weights, means, variances):
     ("make", "redraw", "scale", "shift"),
     [
         (problems.mixture, redraw_mixture, 1.0, 0.0),
+        (partial(problems.mixture, shared=True), redraw_shared_mixture, 1.0, 0.0),
         (problems.lumpy, redraw_lumpy, 2.0, 0.5),
         (problems.narrow_modes, redraw_narrow_modes, 1.0, 0.0),
     ],
@@ -211,6 +222,42 @@ def test_mixture_posterior_is_normalised_in_ten_dimensions():
     log_posterior = mixture_log_pdf(x, np.log(u), means / variances / precision, 1 / precision)
     log_joint = problem.log_likelihood(x) + log_prior("mixture", x)
     np.testing.assert_allclose(log_joint, log_posterior, rtol=1e-10)
+
+
+def test_shared_mixture_has_evidence_one_and_its_posterior():
+    problem = problems.mixture(2, seed=1, shared=True)
+    grid = np.stack(np.meshgrid(*2 * [np.linspace(-9, 9, 361)]), axis=-1).reshape(-1, 2)
+    density = np.exp(problem.log_likelihood(grid) + log_prior("mixture", grid)) * 0.05**2
+    assert density.sum() == pytest.approx(1.0, abs=1e-6)
+    np.testing.assert_allclose(density @ grid, problem.posterior_mean, atol=1e-5)
+    assert problem.name == "mixture-2-shared"
+
+
+def test_divergence_is_zero_of_the_truth_and_closed_of_a_shifted_gaussian():
+    problem = problems.gauss(3, seed=2)
+    truth = stats.multivariate_normal(problem.posterior_mean, problem.posterior_cov)
+    np.testing.assert_allclose(problem.kl_divergence(truth.logpdf), (0.0, 0.0), atol=1e-8)
+    sd = np.sqrt(np.diag(problem.posterior_cov))
+    shift = 0.5 * sd * np.array([1.0, 0.0, 0.0])
+    moved = stats.multivariate_normal(problem.posterior_mean + shift, problem.posterior_cov)
+    exact = 0.5 * shift @ np.linalg.solve(problem.posterior_cov, shift)
+    found, without = problem.kl_divergence(moved.logpdf)
+    assert abs(found - exact) < 4.0 * np.sqrt(2.0 * exact / 10_000)
+    assert without == 0.0
+
+
+def test_divergence_says_where_the_estimate_has_no_density():
+    problem = problems.mixture(2, seed=0)
+
+    def half(x):
+        return np.where(x[:, 0] > problem.posterior_mean[0], problem.log_posterior(x), -np.inf)
+
+    found, without = problem.kl_divergence(half)
+    assert found == pytest.approx(0.0, abs=1e-12)
+    assert 0.3 < without < 0.7
+    assert problem.kl_divergence(lambda x: np.full(len(x), np.nan)) == (np.inf, 1.0)
+    with pytest.raises(InputError, match="no exact posterior samples"):
+        replace(problem, sample_posterior=None).kl_divergence(half)
 
 
 @pytest.mark.parametrize(("n_dim", "seed"), [(1, 0), (6, 0), (10, 3)])

@@ -137,7 +137,7 @@ def test_a_run_that_found_nothing():
 
 
 def test_a_run_of_a_method_without_audits():
-    method = basq.Paper(model="wsabi-m", mean="constant", n_candidates=2000, n_nystrom=100)
+    method = basq.Paper(model="wsabi-m", mean="constant", n_candidates=2000, n_nystrom=100, audited=False)
     plain = basq.infer(
         lambda x: -float(x @ x), {"a": (-2, 2), "b": (-2, 2)}, method=method, max_evals=32, seed=0, progress=False
     )

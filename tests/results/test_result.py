@@ -502,7 +502,7 @@ def test_evidence_itself_has_the_surrogates_moments():
     result = basq.infer(
         problem.log_likelihood,
         problem.prior,
-        method=basq.Paper(n_candidates=2000),
+        method=basq.Paper(n_candidates=2000, audited=False),
         batch_size=10,
         max_evals=30,
         vectorized=True,

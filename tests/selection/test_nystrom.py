@@ -120,6 +120,19 @@ def test_fourier_features_follow_the_likelihood_where_nothing_is_factorised():
     assert np.abs((values**2).sum(axis=1) - np.diag(exact)).mean() < 0.15 * np.diag(exact).mean()
 
 
+@pytest.mark.parametrize("matched", [False, True])
+def test_fourier_features_keep_the_sign_of_the_warped_mean(matched):
+    # where the mean changes sign, the covariance of its square does: |mean| in its place would turn it round
+    x = np.array([[-1.0], [1.0]])
+    gp = GP.condition(x, np.array([-1.0, 1.0]), RBF(1.0, np.array([1.0])), noise=0.1)
+    t = Target(Wsabi(gp, 0.0, matched), factorised=False)
+    p = gp.predict(np.array([[-0.4], [0.4], [0.6]]))
+    values = fourier_features(t, p, 200, 200, np.random.default_rng(0)).values
+    exact = t.cov(p, p)
+    assert exact[0, 1] < -0.01
+    np.testing.assert_allclose(values @ values.T, exact, atol=0.6 * abs(exact[0, 1]))
+
+
 def test_few_fourier_features_are_the_leading_ones():
     t = target(noise=0.1)
     p = candidates(t, 200)

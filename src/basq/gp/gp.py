@@ -253,11 +253,12 @@ class GP:
 def pivots(kernel: Kernel, x: FloatArray, size: int) -> IntArray:
     """Rows of x (n, d) in the order in which a pivoted Cholesky factorisation of K(x, x) takes them: (size,)."""
     left = kernel.diagonal(x)
+    least = 1e-12 * float(left.max())  # below it is rounding, however the kernel is scaled
     rows, chosen, against = np.zeros((size, len(x))), np.empty(size, dtype=np.intp), kernel.against(x)
     for k in range(size):
         i = chosen[k] = int(np.argmax(left))
         row = against(x[i : i + 1])[0][:, 0] - rows[:k, i] @ rows[:k]
-        rows[k] = row / np.sqrt(max(left[i], 1e-12 * kernel.variance))
+        rows[k] = row / np.sqrt(max(left[i], least))
         left = np.maximum(left - rows[k] ** 2, 0.0)
         left[i] = -1.0  # taken
         left[chosen[:k]] = -1.0

@@ -1,20 +1,25 @@
 """The surrogate after a batch, and the answers that it gives."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from scipy.special import logsumexp
 
 from basq.errors import InputError
-from basq.method import Fit, Posterior
+from basq.method import Audit, Fit, Posterior
 from basq.numerics.gaussians import GaussianMixture
+from basq.observations import Observations
+from basq.paper.audit import audit, calibrated, doubts
 from basq.paper.evidence import Evidence, closed_form_evidence, empirical_evidence
 from basq.paper.models.base import Surrogate
 from basq.paper.posterior import closed_form_posterior
 from basq.posterior.sampled import SampledPosterior
 from basq.types import FloatArray
+
+N_CURVATURE = 1024
+"""Points of an empirical measure that variances are averaged over; all of them would cost more than the rest."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +61,15 @@ def integrate(surrogate: Surrogate, measure: GaussianMixture, log_scale: float, 
     return empirical_evidence(surrogate, surrogate.gp.predict(points), np.ones(len(points)), log_scale)
 
 
+def curvature(surrogate: Surrogate, measure: GaussianMixture, points: FloatArray) -> float:
+    """½∫C̃π of a square model, in closed form or over the first points (N, d); zero for others."""
+    if not surrogate.is_square:
+        return 0.0
+    if surrogate.has_closed_form:
+        return surrogate.neglected(measure)
+    return 0.5 * float(surrogate.gp.predict(points[:N_CURVATURE]).var.mean())
+
+
 @dataclass(frozen=True)
 class PaperFit(Fit):
     """The surrogate after a batch, with what follows from it.
@@ -75,6 +89,14 @@ class PaperFit(Fit):
         Of the posterior's sampling.
     seconds : mapping
         Where the time went, by stage.
+    n_seen : int
+        Observations that the surrogate has learned from.
+    audits : tuple of Audit
+        What every batch said about the surrogate that chose it.
+    curvature : float
+        ½∫C̃π of a square model, on the scale of the evidence.
+    audited : bool
+        Whether the error is calibrated by the audits; otherwise it is what the surrogate claims, as in the paper.
     """
 
     surrogate: Surrogate
@@ -84,6 +106,25 @@ class PaperFit(Fit):
     evidence: Evidence | None
     seed: int
     seconds: Mapping[str, float]
+    n_seen: int = 0
+    audits: tuple[Audit, ...] = ()
+    curvature: float = 0.0
+    audited: bool = True
+
+    def tested(self, before: "PaperFit | None", observations: Observations) -> "PaperFit":
+        """Add what the observations since an earlier fit say about it, and with it about this one."""
+        if before is None or before.evidence is None:
+            return self
+        new, moved = observations.since(before.n_seen), self.log_evidence - before.log_evidence
+        if not len(new):
+            return replace(self, audits=before.audits)
+        found = audit(before.surrogate, before.log_scale, new, before.n_seen, moved, before.claimed_std)
+        return replace(self, audits=(*before.audits, found))
+
+    @property
+    def claimed_std(self) -> float:
+        """Standard deviation of log Z that the surrogate claims."""
+        return self.evidence.log_std if self.evidence else np.inf
 
     @property
     def log_evidence(self) -> float:
@@ -92,7 +133,9 @@ class PaperFit(Fit):
 
     @property
     def log_evidence_std(self) -> float:
-        return self.evidence.log_std if self.evidence else np.inf
+        if self.evidence is None or not self.audited:
+            return self.claimed_std
+        return calibrated(self.evidence, self.audits, self.curvature)
 
     @cached_property
     def posterior(self) -> Posterior:
@@ -114,11 +157,22 @@ class PaperFit(Fit):
         return None if self.log_scale == -np.inf else LikelihoodBand(self.surrogate, self.log_scale)
 
     def converged(self, dlogz: float) -> tuple[bool, str]:
-        """Apply the paper's criterion, var[Z|y] below a threshold, on the scale of log Z."""
+        """Whether the error is below a threshold and the batches agree with their predictions.
+
+        Without audits this is the paper's criterion, var[Z|y] below a threshold, on the scale of log Z.
+        """
         if self.log_scale == -np.inf:
             return False, "every likelihood value so far is zero (−inf)"
         if not np.isfinite(self.log_evidence):
             return False, "the surrogate's evidence is not positive"
-        if self.log_evidence_std <= dlogz and dlogz > 0.0:  # a variance clipped at zero is no reason to stop at 0
-            return True, f"the surrogate's sd of log Z, {self.log_evidence_std:.3g}, is below dlogz = {dlogz:g}"
-        return False, f"the surrogate's sd of log Z, {self.log_evidence_std:.3g}, is not below dlogz = {dlogz:g}"
+        sd = self.log_evidence_std
+        if not self.audited:  # a variance clipped at zero is no reason to stop at 0
+            met = sd <= dlogz and dlogz > 0.0
+            return met, f"the surrogate's sd of log Z, {sd:.3g}, is {'' if met else 'not '}below dlogz = {dlogz:g}"
+        missing = doubts(self.audits, sd, dlogz)
+        if missing or not dlogz > 0.0:
+            return False, "; ".join(missing) or f"dlogz = {dlogz:g} asks for all calls"
+        return (
+            True,
+            f"sd of log Z {sd:.3g} is below dlogz = {dlogz:g}, and the last batches agree with their prediction",
+        )

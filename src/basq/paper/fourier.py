@@ -8,6 +8,7 @@ from basq.gp.kernels.base import Spectral
 from basq.numerics.linalg import cho_solve, cholesky
 from basq.paper.target import Target
 from basq.selection.nystrom import Features, exact_eigenpairs
+from basq.types import FloatArray
 
 
 def fourier_features(
@@ -36,8 +37,25 @@ def fourier_features(
     features = at_points @ root
     if target.follows_mean:
         features *= np.sign(p.mean)[:, None]
-    elif not target.factorised:
-        features *= np.sqrt(target.var(p) / np.maximum(p.var, 1e-300))[:, None]
+    elif not target.uses_process:
+        features = _of_square(features, target, p, rng)
     _, vectors = exact_eigenpairs(features.T @ features / len(features), min(n_features, n_frequencies))
     features = features @ vectors
     return Features(features, target, p)
+
+
+def _of_square(features: FloatArray, target: Target, p: Prediction, rng: np.random.Generator) -> FloatArray:
+    """Features of the covariance of ½ ℓ̃² from those of ℓ̃: m̃ C̃ m̃′, and ½ C̃² where the model has it.
+
+    m̃ keeps its sign. What the model's variance has beyond m̃² C̃ is a multiple of C̃², whose features are products of two:
+    of random signed sums, since those of all pairs would be too many.
+    """
+    linear = features * p.mean[:, None]
+    beyond = target.var(p) - p.mean**2 * p.var
+    share = np.sqrt(np.maximum(beyond, 0.0)) / np.maximum(p.var, 1e-300)
+    if share.max() < 1e-2:  # WSABI-L, up to rounding
+        return linear
+    n = features.shape[1]
+    one, other = rng.choice([-1.0, 1.0], size=(2, n, n))
+    products = share[:, None] * (features @ one) * (features @ other) / np.sqrt(n)
+    return np.concatenate([linear, products], axis=1)

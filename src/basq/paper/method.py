@@ -7,17 +7,19 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from basq.errors import InputError
+from basq.gp.gp import GP
 from basq.gp.kernels import KernelFactory, KernelName
 from basq.gp.kernels.base import Differentiable, Spectral
 from basq.method import Batch
+from basq.numerics.gaussians import GaussianMixture
 from basq.numerics.stopwatch import Stopwatch
 from basq.observations import Observations
-from basq.paper.fitted import PaperFit, integrate
+from basq.paper.fitted import PaperFit, curvature, integrate
 from basq.paper.fourier import fourier_features
 from basq.paper.local_penalisation import local_penalisation
-from basq.paper.models import Model, ModelName, Surrogate
+from basq.paper.models import Model, ModelName, Surrogate, Vanilla
 from basq.paper.options import as_kernel, as_model, as_proposal, check_choice, shown
-from basq.paper.proposals import Candidates, Proposal, ProposalName, propose, resample
+from basq.paper.proposals import SUPERSAMPLES, Candidates, Proposal, ProposalName, over_prior, propose, resample
 from basq.paper.target import Target
 from basq.paper.training import Data, Training
 from basq.prior import Prior
@@ -30,9 +32,12 @@ MeanName = Literal["zero", "constant"]
 SelectionName = Literal["recombination", "herding", "local-penalisation", "samples"]
 RecombinationName = Literal["tree", "lp"]
 TestFunctions = Literal["nystrom", "nystrom-exact", "fourier"]
+InitialName = Literal["even", "recombination"]
 
 MIN_CANDIDATES, MIN_NYSTROM = 20_000, 200
 MAX_CANDIDATES, MAX_NYSTROM = 200_000, 2_000
+PROPORTION = 100
+"""N over M in the paper."""
 N_EMPIRICAL = 2**14
 """Points of the empirical measure where no closed form exists."""
 
@@ -42,8 +47,8 @@ class Paper:
     """Configuration of the paper's method: ``basq.infer(..., method=basq.Paper())``.
 
     The defaults are the paper's own. Its zero mean and WSABI-L's linearisation bias the evidence low; a constant mean
-    repairs most of it (``benchmarks/paper_method.py`` measures all configurations). The error is the surrogate's own
-    and too small by a factor of several.
+    repairs most of it (``benchmarks/paper_method.py`` measures all configurations). docs/method.md lists where they
+    depart from it, each with the switch that goes back.
 
     Attributes
     ----------
@@ -68,11 +73,19 @@ class Paper:
     test_functions : "nystrom" (randomised), "nystrom-exact" or "fourier"
     n_candidates, n_nystrom : int or "auto"
         N and M; "auto" grows them with the ratio of likelihood time to selection time, which makes a run depend on
-        the machine's speed.
+        the machine's speed. ``n_nystrom="proportional"`` is a hundredth of N, as in the paper.
+    supersamples : int
+        Prior draws for each candidate that is resampled from them; 100 in the paper.
+    initial : "even" or "recombination"
+        The first batch: a Sobol sequence of the prior; or as in the paper an initial guess, the prior's mean, and
+        points that recombine draws of the prior.
     noise : float or "fit"
         Noise variance of the warped data relative to the kernel variance.
     update_kernel : bool
         Learn hyperparameters after each batch; False keeps the initial ones (an ablation of the paper).
+    audited : bool
+        Calibrate the error of log Z by how well the batches were predicted, and converge only where they agree; False
+        is the paper's way, the surrogate's own variance, which is too small by a factor of several.
     """
 
     model: ModelName | Model = "wsabi-l"
@@ -86,24 +99,29 @@ class Paper:
     proper: bool = False
     test_functions: TestFunctions = "nystrom"
     n_candidates: int | Literal["auto"] = MIN_CANDIDATES
-    n_nystrom: int | Literal["auto"] = MIN_NYSTROM
+    n_nystrom: int | Literal["auto", "proportional"] = MIN_NYSTROM
+    supersamples: int = SUPERSAMPLES
+    initial: InitialName = "even"
     noise: float | Literal["fit"] = 1e-6
     update_kernel: bool = True
+    audited: bool = True
 
     def __post_init__(self) -> None:
         check_choice("mean", self.mean, get_args(MeanName))
         check_choice("selection", self.selection, get_args(SelectionName))
         check_choice("recombination", self.recombination, get_args(RecombinationName))
         check_choice("test_functions", self.test_functions, get_args(TestFunctions))
-        for name in ("factorised", "proper", "update_kernel"):
+        check_choice("initial", self.initial, get_args(InitialName))
+        for name in ("factorised", "proper", "update_kernel", "audited"):
             if not isinstance(getattr(self, name), bool):
                 raise InputError(f"Paper({name}={getattr(self, name)!r}): allowed are True and False.")
         if not (is_number(self.r) and 0.0 <= self.r <= 1.0):
             raise InputError(f"Paper(r={self.r!r}): r is a share and must lie in [0, 1].")
-        for name in ("n_candidates", "n_nystrom"):
+        for name, words in (("n_candidates", ("auto",)), ("n_nystrom", ("auto", "proportional")), ("supersamples", ())):
             value = getattr(self, name)
-            if value != "auto" and not (is_number(value, Integral) and value >= 2):
-                raise InputError(f"Paper({name}={value!r}): give an integer of at least 2, or 'auto'.")
+            if value not in words and not (is_number(value, Integral) and value >= 2):
+                others = "".join(f", or {word!r}" for word in words)
+                raise InputError(f"Paper({name}={value!r}): give an integer of at least 2{others}.")
         if self.noise != "fit" and not (is_number(self.noise) and 0.0 <= self.noise < np.inf):
             raise InputError(f"Paper(noise={self.noise!r}): give a non-negative number, or 'fit'.")
         self._check_parts()
@@ -157,10 +175,27 @@ class Paper:
             return Batch(local_penalisation(target, fitted.measure, batch_size, rng))
         n, m = self.sizes(batch_size, cost_ratio)
         # line 5: N weighted points; those of line 4 are M of them
-        candidates = propose(target, fitted.measure, self.proposal, self.r, n, rng)
+        candidates = propose(target, fitted.measure, self.proposal, self.r, n, rng, supersamples=self.supersamples)
         chosen, weights, info = self._choose(target, candidates, batch_size, m, rng)
         info |= {"sampler": candidates.sampler, "acceptance": candidates.acceptance, "n_candidates": n, "n_nystrom": m}
-        return Batch(candidates.prediction.x[chosen], weights, info=info)
+        return Batch(candidates.prediction.x[chosen], over_prior(target, candidates, chosen, weights), info=info)
+
+    def design(self, measure: GaussianMixture, n: int, rng: np.random.Generator, *, seen: FloatArray) -> Batch | None:
+        """Choose n points before there is a value, lines 4-10 without data; None for an even spread over the prior."""
+        if self.initial == "even":
+            return None
+        guess = measure.weights @ measure.means
+        first = seen if len(seen) else guess[None]
+        kernel = self._training().first_kernel(np.ones(1), measure.means.shape[1])
+        gp = GP.condition(first, np.zeros(len(first)), kernel, noise=1e-6 * kernel.variance)
+        target, own = Target(Vanilla(gp), False), first[: 0 if len(seen) else 1]
+        if n == len(own):
+            return Batch(own, np.zeros(1), explores=True)
+        n_candidates, m = self.sizes(n, 0.0)
+        candidates = propose(target, measure, "prior", self.r, n_candidates, rng)
+        chosen, weights, info = self._choose(target, candidates, n - len(own), m, rng)
+        u = np.concatenate([own, candidates.prediction.x[chosen]])
+        return Batch(u, np.concatenate([np.zeros(len(own)), weights]), explores=True, info=info)
 
     def _choose(
         self, target: Target, candidates: Candidates, batch_size: int, m: int, rng: np.random.Generator
@@ -196,9 +231,11 @@ class Paper:
         M = ratio · M_min, N = ratio/3 · N_min; never below the minimum, nor above what is worth its memory.
         """
         least_m = max(MIN_NYSTROM, 2 * batch_size)
-        m = _grown(least_m, cost_ratio, MAX_NYSTROM) if self.n_nystrom == "auto" else self.n_nystrom
+        m = self.n_nystrom if not isinstance(self.n_nystrom, str) else _grown(least_m, cost_ratio, MAX_NYSTROM)
         least_n = max(MIN_CANDIDATES, 10 * m)
         n = _grown(least_n, cost_ratio / 3.0, MAX_CANDIDATES) if self.n_candidates == "auto" else self.n_candidates
+        if self.n_nystrom == "proportional":
+            m = n // PROPORTION
         return n, max(m, batch_size)
 
     # --- Algorithm 1, lines 12-13: train the Gaussian process -----------------------------------------------------
@@ -218,8 +255,10 @@ class Paper:
         points = np.empty((0, prior.n_dim)) if closed else prior.measure.sample_quasi(N_EMPIRICAL, rng)
         with clock("integrate"):
             evidence = integrate(surrogate, prior.measure, log_scale, points)
-        seed = int(rng.integers(2**31))
-        return PaperFit(surrogate, prior.measure, log_scale, points, evidence, seed, clock.seconds)
+            neglected = curvature(surrogate, prior.measure, points) if self.audited else 0.0
+        seed, more = int(rng.integers(2**31)), (len(observations), (), neglected, self.audited)
+        fitted = PaperFit(surrogate, prior.measure, log_scale, points, evidence, seed, clock.seconds, *more)
+        return fitted.tested(previous, observations) if self.audited else fitted
 
     def _training(self) -> Training:
         noise = None if self.noise == "fit" else float(self.noise)

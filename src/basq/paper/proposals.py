@@ -21,7 +21,7 @@ from basq.types import FloatArray, IntArray
 ProposalName = Literal["ivr", "ub", "igb", "prior", "optimal"]
 
 SUPERSAMPLES = 2
-"""Prior draws per resampled candidate."""
+"""Prior draws per resampled candidate: the more, the nearer to the proposal; `Paper` has it as an option."""
 
 MIN_ACCEPTANCE = 0.2
 """Below this predicted acceptance the mixture sampler costs more than resampling the prior."""
@@ -51,12 +51,15 @@ class Candidates:
         How the uncertain part was drawn: "mixture", "resampling" or "none".
     acceptance : float
         Predicted acceptance of the mixture sampler (NaN where it does not apply).
+    mass : float
+        Integral of f, of which the weights are shares, as the points estimate it; NaN where it is not known.
     """
 
     prediction: Prediction
     weights: FloatArray
     sampler: str = "none"
     acceptance: float = float("nan")
+    mass: float = float("nan")
 
 
 class Proposal(Protocol):
@@ -81,27 +84,83 @@ class Proposal(Protocol):
         ...
 
 
-def ivr(target: Target, measure: GaussianMixture, r: float, n: int, rng: np.random.Generator) -> Candidates:
+class Named(Protocol):
+    """A proposal that has a name; those that resample draw so many points from the prior for each candidate."""
+
+    def __call__(
+        self,
+        target: Target,
+        measure: GaussianMixture,
+        r: float,
+        n: int,
+        rng: np.random.Generator,
+        /,
+        *,
+        supersamples: int = SUPERSAMPLES,
+    ) -> Candidates: ...
+
+
+def ivr(
+    target: Target,
+    measure: GaussianMixture,
+    r: float,
+    n: int,
+    rng: np.random.Generator,
+    *,
+    supersamples: int = SUPERSAMPLES,
+) -> Candidates:
     """(1 − r) f + r A, A ∝ uncertainty × prior: half where the integral is, half where it is unknown (eq. 8)."""
-    return _mixed(target, measure, draw_uncertain, r, n, rng)
+    return _mixed(target, measure, draw_uncertain, (r, supersamples), n, rng)
 
 
-def ub(target: Target, measure: GaussianMixture, r: float, n: int, rng: np.random.Generator) -> Candidates:
+def ub(
+    target: Target,
+    measure: GaussianMixture,
+    r: float,
+    n: int,
+    rng: np.random.Generator,
+    *,
+    supersamples: int = SUPERSAMPLES,
+) -> Candidates:
     """Nearly all from A (eq. 9); a hundredth from f, which keeps the weights bounded."""
-    return _mixed(target, measure, draw_uncertain, 1.0 - DEFENSIVE, n, rng)
+    return _mixed(target, measure, draw_uncertain, (1.0 - DEFENSIVE, supersamples), n, rng)
 
 
-def optimal(target: Target, measure: GaussianMixture, r: float, n: int, rng: np.random.Generator) -> Candidates:
+def optimal(
+    target: Target,
+    measure: GaussianMixture,
+    r: float,
+    n: int,
+    rng: np.random.Generator,
+    *,
+    supersamples: int = SUPERSAMPLES,
+) -> Candidates:
     """∝ √uncertainty × f, which minimises the bound of Lemma 1; again with a hundredth from f."""
-    return _mixed(target, measure, draw_optimal, 1.0 - DEFENSIVE, n, rng)
+    return _mixed(target, measure, draw_optimal, (1.0 - DEFENSIVE, supersamples), n, rng)
 
 
-def prior(target: Target, measure: GaussianMixture, r: float, n: int, rng: np.random.Generator) -> Candidates:
+def prior(
+    target: Target,
+    measure: GaussianMixture,
+    r: float,
+    n: int,
+    rng: np.random.Generator,
+    *,
+    supersamples: int = SUPERSAMPLES,
+) -> Candidates:
     """The prior."""
     return weighted(target, [draw_prior(measure, n, rng)])
 
 
-def igb(target: Target, measure: GaussianMixture, r: float, n: int, rng: np.random.Generator) -> Candidates:
+def igb(
+    target: Target,
+    measure: GaussianMixture,
+    r: float,
+    n: int,
+    rng: np.random.Generator,
+    *,
+    supersamples: int = SUPERSAMPLES,
+) -> Candidates:
     """(1 − r) prior + r Gaussians about the points seen so far: for a good initial guess.
 
     The Gaussians have one kernel width of spread. The paper's weights of 0 and 1 do not make them a density; here those
@@ -121,10 +180,10 @@ def igb(target: Target, measure: GaussianMixture, r: float, n: int, rng: np.rand
             density += np.exp(log_normal_pdf(x, centre, cov) - log_pi) / len(seen)
     p = gp.predict(x)
     weights = _interest(target, p.mean) / np.maximum((1.0 - r) + r * density, 1e-300)
-    return Candidates(p, weights / weights.sum())
+    return Candidates(p, weights / weights.sum(), mass=float(weights.mean()))
 
 
-PROPOSALS: Mapping[str, Proposal] = MappingProxyType(
+PROPOSALS: Mapping[str, Named] = MappingProxyType(
     {"ivr": ivr, "ub": ub, "igb": igb, "prior": prior, "optimal": optimal}
 )
 
@@ -136,13 +195,26 @@ def propose(
     r: float,
     n: int,
     rng: np.random.Generator,
+    *,
+    supersamples: int = SUPERSAMPLES,
 ) -> Candidates:
     """Draw n weighted candidates from a proposal, given by its name or as one."""
-    draw = PROPOSALS[proposal] if isinstance(proposal, str) else proposal
-    return draw(target, measure, r, n, rng)
+    if isinstance(proposal, str):
+        return PROPOSALS[proposal](target, measure, r, n, rng, supersamples=supersamples)
+    return proposal(target, measure, r, n, rng)
 
 
-Draw = Callable[[Target, GaussianMixture, int, np.random.Generator], "Part"]
+def over_prior(target: Target, candidates: Candidates, chosen: IntArray, weights: FloatArray) -> FloatArray:
+    """Weights (k,) of chosen candidates with respect to f, as weights with respect to the prior.
+
+    ∫ h f = Σ w h makes Z ≈ Σ v ℓ with v = w ∫f / (f/π): what the factorisation has taken out of the integrand.
+    """
+    interest = _interest(target, candidates.prediction.mean[chosen])
+    out: FloatArray = weights * candidates.mass / np.maximum(interest, 1e-300)
+    return out
+
+
+Draw = Callable[[Target, GaussianMixture, int, int, np.random.Generator], "Part"]
 
 
 @dataclass(frozen=True)
@@ -170,16 +242,23 @@ def weighted(target: Target, parts: list[Part]) -> Candidates:
     p = target.surrogate.gp.predict(np.concatenate([part.x for part in parts]))
     density = sum((part.density(p) for part in parts), np.zeros(len(p.x)))
     weights = _interest(target, p.mean) / np.maximum(density, 1e-300)
-    return Candidates(p, weights / weights.sum(), parts[-1].sampler, parts[-1].acceptance)
+    total = float(weights.sum())
+    return Candidates(p, weights / total, parts[-1].sampler, parts[-1].acceptance, total)
 
 
 def _mixed(
-    target: Target, measure: GaussianMixture, draw: Draw, share: float, n: int, rng: np.random.Generator
+    target: Target,
+    measure: GaussianMixture,
+    draw: Draw,
+    sizes: tuple[float, int],
+    n: int,
+    rng: np.random.Generator,
 ) -> Candidates:
-    """Draw a share of n points by a function of its own, the others from f."""
+    """Draw a share of n points by a function of its own, the others from f, both from so many prior draws for each."""
+    share, supersamples = sizes
     n_drawn = round(share * n)
-    parts = [d(target, measure, k, rng) for d, k in ((draw_interest, n - n_drawn), (draw, n_drawn)) if k > 0]
-    return weighted(target, parts)
+    counts = ((draw_interest, n - n_drawn), (draw, n_drawn))
+    return weighted(target, [d(target, measure, k, k * supersamples, rng) for d, k in counts if k > 0])
 
 
 @dataclass(frozen=True)
@@ -219,19 +298,19 @@ def draw_prior(measure: GaussianMixture, n: int, rng: np.random.Generator) -> Pa
     return Part(measure.sample(n, rng), lambda p: np.full(len(p.x), float(n)))
 
 
-def draw_interest(target: Target, measure: GaussianMixture, n: int, rng: np.random.Generator) -> Part:
-    """Draw n points from f."""
+def draw_interest(target: Target, measure: GaussianMixture, n: int, n_pool: int, rng: np.random.Generator) -> Part:
+    """Draw n points from f, of n_pool from the prior."""
     if not target.follows_mean:
         return draw_prior(measure, n, rng)
-    x = measure.sample(SUPERSAMPLES * n, rng)
+    x = measure.sample(n_pool, rng)
     chosen, chance = race(_interest(target, target.surrogate.gp.predict_mean(x)), n, rng)
     return Part(x[chosen], lambda p: len(x) * chance(_interest(target, p.mean)))
 
 
-def draw_optimal(target: Target, measure: GaussianMixture, n: int, rng: np.random.Generator) -> Part:
-    """Draw n points from √uncertainty × f."""
+def draw_optimal(target: Target, measure: GaussianMixture, n: int, n_pool: int, rng: np.random.Generator) -> Part:
+    """Draw n points from √uncertainty × f, of n_pool from the prior."""
     gp = target.surrogate.gp
-    pool = measure.sample(SUPERSAMPLES * n, rng)
+    pool = measure.sample(n_pool, rng)
     uncertainty = Uncertainty(target, gp.sketch(SKETCH))
 
     def root(x: FloatArray, mean: FloatArray) -> FloatArray:
@@ -241,8 +320,8 @@ def draw_optimal(target: Target, measure: GaussianMixture, n: int, rng: np.rando
     return Part(pool[chosen], lambda p: len(pool) * chance(root(p.x, p.mean)), "resampling")
 
 
-def draw_uncertain(target: Target, measure: GaussianMixture, n: int, rng: np.random.Generator) -> Part:
-    """Draw n points from uncertainty × prior.
+def draw_uncertain(target: Target, measure: GaussianMixture, n: int, n_pool: int, rng: np.random.Generator) -> Part:
+    """Draw n points from uncertainty × prior; where they are resampled, of n_pool from the prior.
 
     The paper's sampler (positive components of the Gaussian mixture that C̃π is) is used where its acceptance,
     known beforehand, is worth it; else prior draws are resampled, which cannot collapse.
@@ -255,7 +334,7 @@ def draw_uncertain(target: Target, measure: GaussianMixture, n: int, rng: np.ran
     if sparse and acceptance >= MIN_ACCEPTANCE:
         total = sparse.total
         return Part(sparse.sample(gp, measure, n, rng), lambda p: n / total * target.var(p), "mixture", acceptance)
-    pool = measure.sample(SUPERSAMPLES * n, rng)
+    pool = measure.sample(n_pool, rng)
     uncertainty = Uncertainty(target, gp.sketch(SKETCH))
     mean = np.zeros(len(pool)) if target.uses_process else gp.predict_mean(pool)
     weights = uncertainty(pool, mean)

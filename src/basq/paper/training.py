@@ -7,6 +7,7 @@ import numpy as np
 from basq.gp.fit import fit, profiled_mean, still_right
 from basq.gp.gp import GP
 from basq.gp.kernels import KernelFactory
+from basq.gp.kernels.base import Kernel
 from basq.types import FloatArray
 
 INITIAL_NOISE = 1e-4
@@ -43,6 +44,10 @@ class Training:
     noise: float | None
     update_kernel: bool
 
+    def first_kernel(self, y: FloatArray, n_dim: int) -> Kernel:
+        """The kernel to begin with: the size of the values, and lengthscales that grow with the dimension."""
+        return self.kernel(float(np.mean(y**2)) or 1.0, np.full(n_dim, np.sqrt(n_dim)))
+
     def __call__(self, u: FloatArray, y: FloatArray, previous: GP | None, noise_sd: FloatArray) -> GP:
         """Learn the hyperparameters, starting from the last ones; keep those that predicted the new data well.
 
@@ -57,10 +62,7 @@ class Training:
         noise_sd : (n,) array
             Standard deviation of the noise of y.
         """
-        if previous is not None:
-            kernel = previous.kernel
-        else:
-            kernel = self.kernel(float(np.mean(y**2)) or 1.0, np.full(u.shape[1], np.sqrt(u.shape[1])))
+        kernel = previous.kernel if previous is not None else self.first_kernel(y, u.shape[1])
         noise = kernel.variance * (INITIAL_NOISE if self.noise is None else self.noise) + noise_sd**2
         gp = previous.grown(u, y, noise) if previous is not None else None
         if self.update_kernel and not (gp is not None and still_right(gp)):

@@ -85,6 +85,41 @@ class Problem:
     def n_dim(self) -> int:
         return self.prior.n_dim
 
+    def log_posterior(self, x: ArrayLike) -> FloatArray:
+        """True log posterior density at the rows of x (n, d): (n,)."""
+        points = np.atleast_2d(np.asarray(x, dtype=float))
+        out: FloatArray = self.log_likelihood(points) + self.prior.log_pdf(points) - self.log_evidence
+        return out
+
+    def kl_divergence(
+        self, log_pdf: Callable[[FloatArray], FloatArray], n: int = 10_000, seed: Any = 0
+    ) -> tuple[float, float]:
+        """Kullback-Leibler divergence of the true posterior from an estimate of it, as the paper measures it.
+
+        Parameters
+        ----------
+        log_pdf : callable
+            Log-density of the estimate at points (n, d): (n,), such as ``Result.log_pdf``.
+        n : int
+            Samples of the true posterior.
+        seed
+            Of these.
+
+        Returns
+        -------
+        divergence, share : float
+            The mean of log p − log q over the samples at which the estimate has a density, and the share of those at
+            which it has none: a surrogate may be negative. Where that share is not zero, the divergence is infinite.
+        """
+        if self.sample_posterior is None:
+            raise InputError(f"{self.name} has no exact posterior samples, which the divergence is the mean over.")
+        x = self.sample_posterior(n, np.random.default_rng(seed))
+        log_q = np.asarray(log_pdf(x), dtype=float)
+        positive = np.isfinite(log_q)
+        if not positive.any():
+            return np.inf, 1.0
+        return float(np.mean(self.log_posterior(x)[positive] - log_q[positive])), float(np.mean(~positive))
+
 
 def check_n_dim(n_dim: int, least: int = 1) -> None:
     """Raise InputError unless `n_dim` is an integer of at least `least`."""

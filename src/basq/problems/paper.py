@@ -46,7 +46,7 @@ class RejectionSampler:
         return accepted[:n]
 
 
-def mixture(n_dim: int = 10, seed: int = 0) -> Problem:
+def mixture(n_dim: int = 10, seed: int = 0, *, shared: bool = False) -> Problem:
     """Make a mixture of 10 to 15 wide Gaussians, with evidence 1.
 
     Parameters
@@ -56,6 +56,9 @@ def mixture(n_dim: int = 10, seed: int = 0) -> Problem:
     seed : int
         Of the random mixture. Draws, in order: K from 10…15, means from U(−3, 3)ᵈ, variances from U(1, 4),
         u from U(0, 1).
+    shared : bool
+        All components share one diagonal covariance, with entries from U(1, 4), and have the same part in Z. The paper
+        describes the other kind; its figures are of this one, which is easier: one set of lengthscales fits everywhere.
 
     Returns
     -------
@@ -66,18 +69,21 @@ def mixture(n_dim: int = 10, seed: int = 0) -> Problem:
     -----
     Eqs. (145) to (150), of which (146) lacks uₖ / Σu:
     ℓ(x) = Σₖ wₖ N(x; μₖ, vₖI) with wₖ = (uₖ / Σu) / N(μₖ; 0, (vₖ + 2)I). The posterior is the mixture with
-    weights uₖ / Σu, means 2μₖ / (vₖ + 2) and covariances 2vₖ / (vₖ + 2) I.
+    weights uₖ / Σu, means 2μₖ / (vₖ + 2) and covariances 2vₖ / (vₖ + 2) I. With ``shared``, uₖ = 1 and vₖI is the one
+    diagonal covariance.
     """
     check_n_dim(n_dim)
     rng = np.random.default_rng(seed)
     k = int(rng.integers(10, 16))
     means = rng.uniform(-3.0, 3.0, (k, n_dim))
-    variances = np.repeat(rng.uniform(1.0, 4.0, k)[:, None], n_dim, axis=1)
-    u = rng.random(k)
+    if shared:
+        variances, u = np.tile(rng.uniform(1.0, 4.0, n_dim), (k, 1)), np.ones(k)
+    else:
+        variances, u = np.repeat(rng.uniform(1.0, 4.0, k)[:, None], n_dim, axis=1), rng.random(k)
     normalised = DiagonalMixture(np.zeros(k), means, variances)
     log_overlap = normalised.times_prior(PRIOR_VARIANCE).log_weights
     likelihood = replace(normalised, log_weights=np.log(u / u.sum()) - log_overlap)
-    problem = mixture_problem(f"mixture-{n_dim}", likelihood, PRIOR_VARIANCE)
+    problem = mixture_problem(f"mixture-{n_dim}{'-shared' if shared else ''}", likelihood, PRIOR_VARIANCE)
     return replace(problem, log_evidence=0.0)
 
 

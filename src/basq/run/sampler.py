@@ -180,7 +180,7 @@ class Sampler:
             batch, number = self._next(n)
             x = self.recipe.prior.from_standard(batch.u)
             ids = self.store.add(x, batch.u, batch.explores, number)
-            self._info, self._asked = batch.info, time.perf_counter()
+            self._info, self._asked = batch.noted(number), time.perf_counter()
             self._seconds["select"] = self._asked - start
             return Points(ids, x, self.recipe.prior.names)
 
@@ -190,7 +190,8 @@ class Sampler:
         if n is None:
             n = self.n_first or min(self.recipe.batch_size, self.n_left)
         if self.n_first or self._state is None:
-            return self.recipe.design(n_asked - self.n_given, n), number
+            seen = np.concatenate([self._seen.u, self._taken()])
+            return self.recipe.design(n_asked - self.n_given, n, seen), number
         return self.recipe.choose(self._state, n, n_asked, self._taken()), number
 
     def _taken(self) -> FloatArray:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from basq.errors import InputError
-from basq.method import Batch, Fit, Method, Posterior
+from basq.method import Batch, Designer, Fit, Method, Posterior
 from basq.numerics.linalg import blas_threads
 from basq.observations import Failure, Observations
 from basq.prior import Prior
@@ -111,8 +111,15 @@ class Recipe:
         size = self.batch_size * math.ceil(least / self.batch_size)  # whole batches: no idle worker
         return min(size, max(self.stopping.max_evals - n_given, 0))
 
-    def design(self, first: int, n: int) -> Batch:
-        """Points first … first + n − 1 of an even spread over the prior."""
+    def design(self, first: int, n: int, seen: FloatArray) -> Batch:
+        """Points first … first + n − 1 of the initial design, the method's own or an even spread over the prior.
+
+        ``seen`` (m, d) are all points so far.
+        """
+        if isinstance(self.method, Designer):
+            own = self.method.design(self.prior.measure, n, self.rng(0, first), seen=seen)
+            if own is not None:
+                return as_batch(own, self.prior.n_dim, self.method)
         return Batch(self.prior.measure.sample_quasi(first + n, self.rng(0))[first:], explores=True)
 
     def choose(self, state: State, n: int, first_id: int, taken: FloatArray) -> Batch:

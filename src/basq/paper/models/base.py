@@ -63,6 +63,10 @@ class Surrogate(ABC):
         """Mean and variance of Z = ∫ ℓ over the measure (eqs. 3a and 3b of the paper), where there is a closed form."""
         raise TypeError(f"no closed form for {type(self).__name__}")
 
+    def neglected(self, measure: GaussianMixture) -> float:
+        """What linearising a square leaves out of the mean of Z, ½∫C̃π; nothing for other models."""
+        return 0.0
+
     def expansion(self, measure: GaussianMixture) -> Iterable[list[Group]]:
         """Mean of ℓ times each component of the measure, as Gaussians, where there is a closed form."""
         raise TypeError(f"no closed form for {type(self).__name__}")

@@ -80,6 +80,11 @@ class Wsabi(Surrogate):
             var += 0.5 * max(extra, 0.0)
         return mean, max(var, 0.0)
 
+    def neglected(self, measure: GaussianMixture) -> float:
+        """½(v − tr ΩQ), which WSABI-M adds to the mean of Z."""
+        gp = self.gp
+        return 0.5 * (float(gp.kernel.variance) - float(np.vdot(gp.precision, Blocks(gp, measure).q)))
+
     def expansion(self, measure: GaussianMixture) -> Iterator[list[Group]]:
         """α + ½(c + kᵀω)², for WSABI-M plus ½(v − kᵀΩk).
 

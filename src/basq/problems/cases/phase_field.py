@@ -226,7 +226,8 @@ class FieldLikelihood:
     frames : (n, size, size) array
         The data.
     noise_variance : float
-    time_step : float
+    time_step, pixel : float
+        Of the simulator.
     """
 
     initial: FloatArray
@@ -234,33 +235,47 @@ class FieldLikelihood:
     frames: FloatArray
     noise_variance: float = NOISE_VARIANCE
     time_step: float = TIME_STEP
+    pixel: float = PIXEL
 
     def __call__(self, x: ArrayLike) -> float:
         """Log-likelihood of the parameters (T, L_cT, n_B, L_g), in K, J/mol, 1 and J m²/mol."""
         point = np.asarray(x, dtype=float)
         if point.shape != (len(NAMES),):
             raise InputError(f"The log-likelihood was given an array of shape {point.shape}; it takes ({len(NAMES)},).")
-        simulator = _simulator(point, len(self.initial), self.time_step)
+        simulator = _simulator(point, len(self.initial), self.time_step, self.pixel)
         residuals = self.frames - simulator.run(self.initial, self.times)
         misfit = float(np.sum(residuals**2)) / self.noise_variance
         return -0.5 * (misfit + residuals.size * (LOG_2PI + float(np.log(self.noise_variance))))
 
 
-def phase_field(size: int = 64, n_frames: int = 10, seed: int = 0, *, time_step: float = TIME_STEP) -> Case:
+def phase_field(
+    size: int = 64,
+    n_frames: int = 10,
+    seed: int = 0,
+    *,
+    time_step: float = TIME_STEP,
+    frame_interval: float = FRAME_INTERVAL,
+    pixel: float = PIXEL,
+) -> Case:
     """Make the inference of four parameters of spinodal decomposition from noisy images.
 
     Parameters
     ----------
     size : int
-        Pixels along a side, at least 4; a pixel is 0.5 nm wide.
+        Pixels along a side, at least 4.
     n_frames : int
-        Number of images. They are taken at the times 20, 40, 60, …, so the cost of a call is in proportion.
+        Number of images.
     seed : int
         Draws, in order: the initial field, 0.4 + U(−0.02, 0.02) in each pixel, shifted to the mean 0.4; the noise.
     time_step : float
         Of the simulation, for the data and for every call. With 1 instead of 0.1 a call is ten times as fast and the
         separation comes up to a few time units early or late; the data do the same, so it is as good a test of
         inference, if not of steel.
+    frame_interval : float
+        Time between images, the first of which is taken after as much; a multiple of the time step. The cost of a call
+        is in proportion to it and to the number of images.
+    pixel : float
+        Width of a pixel, nm.
 
     Returns
     -------
@@ -277,21 +292,22 @@ def phase_field(size: int = 64, n_frames: int = 10, seed: int = 0, *, time_step:
     Prior, truth and σ² are those of the paper, read as follows. The prior's means and variances, and the truth, are
     logarithms of the parameters in units of 100 K, 10⁴ J/mol, 1 and 10⁻¹⁵ J m²/mol. The noise is Gaussian, as in the
     paper's likelihood; its data had uniform noise on (0, σ), which has a mean. The paper has 5000 images of 64 × 64
-    pixels of 1 nm, at times in seconds; here the images are fewer, their pixels resolve the interfaces, and time is
-    dimensionless.
+    pixels of 1 nm, one a second: ``phase_field(64, 5000, frame_interval=1, pixel=1, time_step=0.5)``, with seconds read
+    as dimensionless times. Here the images are fewer by default, and their pixels resolve the interfaces.
     """
     _check_count("size", size, least=4)
     _check_count("n_frames", n_frames)
+    _check_positive("frame_interval", frame_interval)
     rng = np.random.default_rng(seed)
     noise = rng.uniform(-INITIAL_NOISE, INITIAL_NOISE, (size, size))
     initial = MEAN_COMPOSITION + noise - noise.mean()
-    times = FRAME_INTERVAL * np.arange(1.0, n_frames + 1.0)
+    times = frame_interval * np.arange(1.0, n_frames + 1.0)
     truth = np.exp(LOG_TRUTH) * UNITS
-    frames = _simulator(truth, size, time_step).run(initial, times)
+    frames = _simulator(truth, size, time_step, pixel).run(initial, times)
     frames += np.sqrt(NOISE_VARIANCE) * rng.standard_normal(frames.shape)
     return Case(
         name=f"phase-field-{size}",
-        log_likelihood=FieldLikelihood(initial, times, frames, time_step=time_step),
+        log_likelihood=FieldLikelihood(initial, times, frames, time_step=time_step, pixel=pixel),
         prior=_prior(),
         truth=truth,
     )
@@ -302,9 +318,11 @@ def _prior() -> Prior:
     return Prior({name: stats.lognorm(sd, scale=scale) for name, sd, scale in zip(NAMES, sds, scales, strict=True)})
 
 
-def _simulator(x: FloatArray, size: int, time_step: float) -> CahnHilliard:
+def _simulator(x: FloatArray, size: int, time_step: float, pixel: float) -> CahnHilliard:
     temperature, interaction, bohr_magnetons, gradient_energy = map(float, x)
-    return CahnHilliard(temperature, interaction, bohr_magnetons, gradient_energy, size=size, time_step=time_step)
+    return CahnHilliard(
+        temperature, interaction, bohr_magnetons, gradient_energy, size=size, pixel=pixel, time_step=time_step
+    )
 
 
 def _check_positive(name: str, value: Any) -> None:
