@@ -7,7 +7,7 @@ from typing import Any
 from basq.cheap.model import Model
 from basq.method import Method
 from basq.results.result import Result
-from basq.run.arguments import as_problem, check_callback
+from basq.run.arguments import as_callback, as_problem
 from basq.run.drive import drive
 from basq.run.replicas import replicated
 from basq.run.steps import State
@@ -126,12 +126,12 @@ def infer(
     True
     """
     space = as_problem(log_likelihood, prior, prior_transform, n_dim)
-    check_callback(callback, "the state")
+    called = as_callback(callback, "the state")
     options: dict[str, Any] = {
         "method": method, "batch_size": batch_size, "max_evals": max_evals, "max_time": max_time, "dlogz": dlogz,
         "vectorized": vectorized, "pass_dict": pass_dict, "pool": pool, "asynchronous": asynchronous,
         "timeout": timeout, "retries": retries, "on_error": on_error, "store": store, "evaluations": evaluations,
-        "certify": certify, "seed": seed, "progress": progress, "callback": callback,
+        "certify": certify, "seed": seed, "progress": progress, "callback": called,
     }  # fmt: skip
     if replicas is not None:
         return replicated(log_likelihood, space, replicas=replicas, **options)

@@ -1,6 +1,5 @@
 """One call of the user's log-likelihood, checked."""
 
-import contextlib
 import inspect
 import json
 import time
@@ -15,15 +14,11 @@ import numpy as np
 
 from basq.errors import EvaluationError, InputError
 from basq.evaluation.forks import OneProcess
+from basq.evaluation.reals import NOT_NUMBERS, real, short
 from basq.types import FloatArray, LogLikelihood
 
 OURS = [Path(__file__).parents[1] / room for room in ("evaluation", "cheap")]
 """Where functions of the user's are called from."""
-NOT_NUMBERS: tuple[type, ...] = (
-    *(bool, str, bytes, complex, type(None)),
-    *(np.bool_, np.character, np.complexfloating, np.datetime64, np.timedelta64, np.void),
-)
-"""What is no real number, though NumPy or Python would make one of some of these."""
 
 
 @dataclass(frozen=True)
@@ -207,11 +202,10 @@ def _number(value: Any, rest: str) -> float:
             f"log_likelihood returned shape {array.shape}{rest} "
             "For whole batches at once set vectorized=True, on the command line --vectorized."
         )
-    item: Any = np.asarray(array).reshape(())[()]
-    if not (np.ma.is_masked(array) or np.ma.is_masked(item) or isinstance(item, NOT_NUMBERS)):
-        with contextlib.suppress(TypeError, ValueError, OverflowError):
-            return float(item)
-    raise EvaluationError(f"log_likelihood returned {_short(value)}{rest}")
+    try:
+        return real(array)
+    except TypeError as error:
+        raise EvaluationError(f"log_likelihood returned {short(value)}{rest}") from error
 
 
 def _as_given(values: Any) -> Any:
@@ -222,7 +216,7 @@ def _as_given(values: Any) -> Any:
         return np.array(values, dtype=object)
     except ValueError as error:
         raise EvaluationError(
-            f"log_likelihood returned {_short(values)}, whose parts have different shapes; it must return a number, "
+            f"log_likelihood returned {short(values)}, whose parts have different shapes; it must return a number, "
             "or one for each point of a batch (vectorized)."
         ) from error
 
@@ -242,7 +236,7 @@ def _column(values: Any, x: FloatArray) -> list[Any]:
     rows = list(values if isinstance(values, list | tuple) else array)  # an array of a list has lost masks in it
     if all(isinstance(row, NOT_NUMBERS) for row in rows):
         raise EvaluationError(
-            f"log_likelihood (vectorized) returned {_short(values)}, not numbers; "
+            f"log_likelihood (vectorized) returned {short(values)}, not numbers; "
             "it must return one for each point, finite or -inf (zero likelihood)."
         )
     return rows
@@ -285,8 +279,3 @@ def _line(error: BaseException) -> str:
 def _storable(text: str) -> str:
     """Text that can be encoded: file names may hold what is no character."""
     return text.encode(errors="backslashreplace").decode()
-
-
-def _short(value: Any) -> str:
-    text = " ".join(repr(value).split())
-    return text if len(text) <= 60 else text[:57] + "..."

@@ -48,7 +48,7 @@ def replicated(
     evaluations: Any,
     certify: int | None,
     progress: bool,
-    callback: Callable[[State], None] | None,
+    callback: Callable[[State], None],
     **options: Any,
 ) -> Result:
     """Run replicas side by side, then one run that begins with all of their calls; the arguments are those of `infer`.
@@ -118,7 +118,7 @@ def _share(replicas: int, total: int, batch_size: int, method: Method[Any], spac
     return each
 
 
-def _side_by_side(drivers: Sequence[Driver], view: Progress, callback: Callable[[State], None] | None) -> None:
+def _side_by_side(drivers: Sequence[Driver], view: Progress, callback: Callable[[State], None]) -> None:
     """Run all of them, each until its own stopping rule speaks: while one learns, the calls of the others go on."""
     for driver in drivers:
         driver.evaluator.finished = view.finished
@@ -132,8 +132,7 @@ def _side_by_side(drivers: Sequence[Driver], view: Progress, callback: Callable[
             if sampler.learn():
                 n_done = sum(d.sampler.store.counts()["done"] for d in drivers)
                 view.learned(n_done, ", ".join(_news(d.sampler) for d in drivers))
-                if callback is not None:
-                    callback(sampler.known)
+                callback(sampler.known)
             if sampler.verdict.stop:
                 running.remove(driver)
             else:

@@ -262,8 +262,7 @@ class Sampler:
             self.store.take(points, self.recipe.prior.to_standard(points), as_judged(self.model, points, outputs))
             return
         self._check_values()
-        values = np.atleast_1d(np.asarray(log_likelihood, dtype=float))
-        points, *given = as_evaluations((x, values, np.broadcast_to(noise, values.shape)), self.recipe.prior)
+        points, *given = as_evaluations((x, log_likelihood, noise), self.recipe.prior)
         self.store.give(points, self.recipe.prior.to_standard(points), *given)
 
     def _check_values(self, state: str = "done") -> None:
