@@ -41,6 +41,8 @@ class Outcome:
         Where in the user's code, if it raised.
     lost : bool
         Whether the call never came back (its worker died), which says little about the point.
+    together : bool
+        Whether it is the failure of a whole batch, any of whose points may be to blame.
     seconds : float
         Time in the user's function.
     worker : str
@@ -54,12 +56,18 @@ class Outcome:
     error: str | None = None
     traceback: str | None = None
     lost: bool = False
+    together: bool = False
     seconds: float = 0.0
     worker: str = ""
 
     @classmethod
     def failed(cls, error: str, trace: str | None = None, **details: Any) -> "Outcome":
         return cls(None, error=error, traceback=trace, **details)
+
+    @classmethod
+    def failed_together(cls, n: int, error: str, **details: Any) -> "list[Outcome]":
+        """The outcomes of n points that were evaluated together."""
+        return [cls.failed(error, together=n > 1, **details)] * n
 
 
 @dataclass(frozen=True)
@@ -89,7 +97,8 @@ class Call:
     def attempt(self, x: FloatArray) -> list[Outcome]:
         """Evaluate points (n, d), in one call if the function takes many; a failure is an outcome, not an exception."""
         if self.vectorized:
-            return self._timed(x, f"a batch of {len(x)} points", self._many)
+            where = place(self.names, x[0]) if len(x) == 1 else f"a batch of {len(x)} points"
+            return self._timed(x, where, self._many)
         return [self._timed(row, place(self.names, row), self._one)[0] for row in x]
 
     def _timed(self, x: FloatArray, where: str, read: Any) -> list[Outcome]:
@@ -98,7 +107,9 @@ class Call:
         with guarded("log_likelihood", where) as failed:
             outcomes = read(self.function(self._form(x)), x)
         seconds = (time.perf_counter() - start) / n
-        return [replace(outcome, seconds=seconds) for outcome in (failed * n or outcomes)]
+        if failed:  # what it returned may be wrong for other reasons than a bad point: it is not asked again
+            outcomes = [replace(failed[0], together=n > 1 and failed[0].traceback is not None)] * n
+        return [replace(outcome, seconds=seconds) for outcome in outcomes]
 
     def _one(self, value: Any, x: FloatArray) -> list[Outcome]:
         """Read the answer at a single point (d,): a number, (number, noise), or either followed by a dict of extras."""

@@ -3,13 +3,14 @@
 import contextlib
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 
 from basq.errors import EvaluationError
 from basq.evaluation.call import Outcome
+from basq.evaluation.futures import Futures
+from basq.evaluation.journal import Journal
 from basq.evaluation.processes import Processes
 from basq.evaluation.store import Store
 from basq.evaluation.task import Answer, Pool, Task
@@ -33,23 +34,6 @@ class Pending(Protocol):
     def x(self) -> FloatArray: ...
 
     def __len__(self) -> int: ...
-
-
-class Journal:
-    """Writes values where they arrive, in the thread of the pool: on disk also while the driver thinks.
-
-    The driver writes them again, which changes nothing.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._store: Store | None = None  # a connection of the thread's own
-
-    def __call__(self, task: Task, outcomes: list[Outcome]) -> None:
-        done = [(i, o) for i, o in zip(task.ids, outcomes, strict=True) if o.log_likelihood is not None]
-        if done:
-            self._store = self._store or Store(self._path)
-            self._store.finish(done)
 
 
 class Evaluator:
@@ -87,7 +71,7 @@ class Evaluator:
     ) -> None:
         self._pool, self._store = pool, store
         self._names = tuple(store.get("names") or ())
-        if isinstance(pool, Processes) and store.path is not None:
+        if isinstance(pool, Processes | Futures) and store.path is not None:
             pool.journal = Journal(store.path)
         self._vectorized, self._retries, self._raises = vectorized, retries, raises
         self.interrupted = interrupted
@@ -171,16 +155,14 @@ class Evaluator:
         for task, outcomes in answers:
             rows = []
             for row, (i, outcome) in enumerate(zip(task.ids, outcomes, strict=True)):
-                self._attempts[i] += 1
-                tries = max(self._retries, LOST_RETRIES) if outcome.lost else self._retries
-                tries = 0 if outcome.output is not None else tries  # it would be simulated once more for nothing
-                if outcome.log_likelihood is None and self._attempts[i] <= tries:
+                self._attempts[i] += not outcome.together
+                if self._tried_again(i, outcome):
                     again.append((i, outcome))
                     rows.append(row)
                 else:
                     final.append((i, outcome))
             if rows and not self._stopping:
-                tasks.append(replace(task, ids=tuple(task.ids[r] for r in rows), x=task.x[rows]))
+                tasks += _apart(task, rows) if outcomes[rows[0]].together else [_part(task, rows)]
         if again:
             self._store.retry(again)
         if self._stopping:  # whoever takes up the run tries them again
@@ -194,6 +176,13 @@ class Evaluator:
             self._judge([o for _, o in final])
         for task in tasks:
             self._pool.submit(task)
+
+    def _tried_again(self, i: int, outcome: Outcome) -> bool:
+        """Whether a call that has just been made is to be made again."""
+        if outcome.log_likelihood is not None or outcome.output is not None:  # it would be simulated again for nothing
+            return False
+        tries = max(self._retries, LOST_RETRIES) if outcome.lost else self._retries
+        return outcome.together or self._attempts[i] <= tries
 
     def _judge(self, outcomes: list[Outcome]) -> None:
         """Raise if failures are not to be borne, or there is nothing but failures."""
@@ -209,3 +198,17 @@ class Evaluator:
             if error.call_traceback:
                 error.add_note(error.call_traceback)
             raise error
+
+
+def _part(task: Task, rows: list[int]) -> Task:
+    """Some of the points of a task."""
+    return replace(task, ids=tuple(task.ids[r] for r in rows), x=task.x[rows])
+
+
+def _apart(task: Task, rows: list[int]) -> list[Task]:
+    """Points of a task one by one.
+
+    Not in halves, which would be fewer calls: a function that does not do what ``vectorized`` promises may take a batch
+    of d points in d dimensions for something else, and give d wrong values.
+    """
+    return [_part(task, [r]) for r in rows]

@@ -7,12 +7,13 @@ import signal
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from multiprocessing.connection import wait
 from typing import Any
 
 from basq.evaluation.call import Call, Outcome
+from basq.evaluation.journal import Journal
 from basq.evaluation.pipe import Answering, Asking
 from basq.evaluation.task import Answer, Task
 from basq.evaluation.worker import end, end_group, pack, serve
@@ -89,14 +90,14 @@ class Child:
         self.process.join(LAST_BREATH)
         self.kill()
         error = f"The worker process died {self._cause()} at {self.task.where}."
-        return [Outcome.failed(error, lost=True)] * len(self.task.x)
+        return Outcome.failed_together(len(self.task.x), error, lost=True)
 
     def overdue(self, timeout: float) -> list[Outcome]:
         """End the process and with it the call."""
         assert self.task is not None
         self.kill()
         error = f"The call took longer than timeout = {timeout:g} s at {self.task.where}; it was ended."
-        return [Outcome.failed(error, seconds=timeout)] * len(self.task.x)
+        return Outcome.failed_together(len(self.task.x), error, seconds=timeout)
 
     def evaluate(self, x: FloatArray, timeout: float) -> list[Outcome]:
         """Evaluate points (n, d) and wait for the outcomes; an interrupt ends the process and with it the call."""
@@ -164,13 +165,13 @@ class Processes:
 
     Attributes
     ----------
-    journal : callable or None
+    journal : Journal or None
         Told of every answer at once, in the pool's thread.
     """
 
     def __init__(self, call: Call, n_workers: int, timeout: float | None) -> None:
         self.n_workers = n_workers
-        self.journal: Callable[[Task, list[Outcome]], None] | None = None
+        self.journal: Journal | None = None
         self._payload, self._timeout = pack(call), timeout
         self._tasks: deque[Task] = deque()
         self._answers: queue.SimpleQueue[Answer | Exception] = queue.SimpleQueue()
@@ -214,6 +215,8 @@ class Processes:
             self._thread.join()
             self._wake.close()
             self._woken.close()
+            if self.journal is not None:
+                self.journal.close()
 
     def _call(self) -> None:
         """Wake the thread, after there is something for it to see."""
