@@ -53,8 +53,9 @@ def _adapter(call: Call, pool: Any, timeout: float | None) -> Pool:
     if is_number(pool, Integral):
         return _processes(call, int(pool), timeout)
     if isinstance(pool, Executor):
+        size = partial(_size, pool, "_max_workers")
         # their futures refuse to be cancelled once the call has begun
-        return Futures(call, pool.submit, lambda: _size(pool, "_max_workers"), timeout, begun=lambda _: 0)
+        return Futures(call, pool.submit, size, timeout, begun=lambda _: 0, fragile=True)
     if _comes_from(pool, "distributed") and hasattr(pool, "get_executor"):
         return _dask(call, pool, timeout)
     if isinstance(pool, ModuleType) and pool.__name__ == "ray":
@@ -114,7 +115,7 @@ def _ray(call: Call, ray: Any, timeout: float | None) -> Pool:
 
 def _oldest(call: Call, submit: Callable[..., Any], count: Callable[[], int], timeout: float | None) -> Pool:
     """A pool that does not say which calls have begun: for all that can be known, the oldest ones."""
-    return Futures(call, submit, count, timeout, begun=lambda _: max(count(), 1))
+    return Futures(call, submit, count, timeout, begun=lambda _: max(count(), 1), fragile=False)
 
 
 def _applied(call: Call, pool: Any, timeout: float | None) -> Pool:
@@ -125,13 +126,14 @@ def _applied(call: Call, pool: Any, timeout: float | None) -> Pool:
         return set() if replaces else {p.pid for p in getattr(pool, "_pool", ()) if hasattr(p, "pid")}
 
     size = _size(pool, "_processes")
-    return Futures(call, promised(pool), lambda: size, timeout, begun=lambda n: n, alive=alive)
+    return Futures(call, promised(pool), lambda: size, timeout, begun=lambda n: n, fragile=True, alive=alive)
 
 
 class Here:
     """Calls in this process, one after the other."""
 
     n_workers = 1
+    fragile = True
 
     def __init__(self, call: Call) -> None:
         self._call = call
@@ -159,6 +161,8 @@ class Here:
 
 class Mapped:
     """Calls in whatever has nothing but a ``map``; the function travels as with futures."""
+
+    fragile = True
 
     def __init__(self, call: Call, pool: Any, timeout: float | None) -> None:
         self.n_workers = _size(pool, "_processes")

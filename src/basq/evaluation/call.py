@@ -20,6 +20,9 @@ from basq.types import FloatArray, LogLikelihood
 OURS = [Path(__file__).parents[1] / room for room in ("evaluation", "cheap")]
 """Where functions of the user's are called from."""
 
+UNKNOWN = float("inf")
+"""Noise of a failed call that was ended from outside: nothing is known of its value, not even that there is none."""
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -30,7 +33,8 @@ class Outcome:
     log_likelihood : float or None
         None for a failed call.
     noise : float
-        Standard deviation of the value; NaN if it is noisy and nobody knows how much.
+        Standard deviation of the value; NaN if it is noisy and nobody knows how much, `UNKNOWN` if the system has
+        ended the call.
     extra : str or None
         Further outputs of the function, as JSON.
     output : bytes or None

@@ -1,13 +1,15 @@
 """From pending calls to finished ones: a pool, retries, the store, and what to do about failures."""
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Protocol
 
 import numpy as np
 
 from basq.errors import EvaluationError
+from basq.evaluation.begun import Begun
 from basq.evaluation.call import Outcome
 from basq.evaluation.futures import Futures
 from basq.evaluation.journal import Journal
@@ -77,6 +79,10 @@ class Evaluator:
         self.interrupted = interrupted
         self.finished: Callable[[int], None] = lambda _: None
         self._attempts: dict[int, int] = {}
+        self._tasks: dict[Task, None] = {}  # in the order in which they were submitted
+        self._begun = Begun(store) if pool.fragile and store.path is not None else None
+        if self._begun is not None:
+            self._begun.give_up()
         self._any_done = store.counts()["done"] > 0
         self._n_failed = 0
         self._stopping = False
@@ -93,12 +99,28 @@ class Evaluator:
     def start(self, calls: Pending) -> None:
         """Hand calls to the pool."""
         self._attempts |= dict.fromkeys(map(int, calls.ids), 0)
-        if self._vectorized and len(calls):
-            for rows in np.array_split(np.arange(len(calls)), min(self._pool.n_workers, len(calls))):
-                self._pool.submit(Task(tuple(map(int, calls.ids[rows])), calls.x[rows], self._names))
-        else:
-            for i, x in zip(calls.ids, calls.x, strict=True):
-                self._pool.submit(Task((int(i),), x[None], self._names))
+        for rows in self._groups(calls):
+            self._submit(Task(tuple(map(int, calls.ids[rows])), calls.x[rows], self._names))
+        self._note()
+
+    def _groups(self, calls: Pending) -> list[IntArray]:
+        """Which calls make a task together, (n,) each."""
+        each = np.arange(len(calls))
+        suspect = np.full(len(calls), not self._vectorized)
+        if self._begun is not None:  # the run has died during these: apart, the innocent ones have nothing to fear
+            suspect |= np.isin(calls.ids, list(self._begun.suspects()))
+        together = each[~suspect]
+        parts = np.array_split(together, min(self._pool.n_workers, len(together))) if len(together) else []
+        return [*each[suspect][:, None], *parts]
+
+    def _submit(self, task: Task) -> None:
+        self._tasks[task] = None
+        self._pool.submit(task)
+
+    def _note(self, ended: Sequence[int] = ()) -> None:
+        """Write which calls may be under way: pools take the oldest tasks first."""
+        if self._begun is not None:
+            self._begun.note([i for task in islice(self._tasks, self.n_workers) for i in task.ids], ended)
 
     def finish(self, leave: int = 0) -> bool:
         """Wait until at most so many calls are under way, each written to the store when it comes in.
@@ -140,10 +162,14 @@ class Evaluator:
         with contextlib.suppress(EvaluationError):
             while answers := self._pool.collect(0.0):
                 self._take(answers)
+        if self.interrupted():  # by the user: nobody died
+            self._tasks.clear()
+            self._note()
 
     def _withdraw(self) -> None:
         """Take back the calls that no worker has begun."""
         for task in self._pool.cancel():
+            del self._tasks[task]
             for i in task.ids:
                 self._attempts.pop(i)
 
@@ -152,7 +178,9 @@ class Evaluator:
         final: list[tuple[int, Outcome]] = []
         again: list[tuple[int, Outcome]] = []
         tasks: list[Task] = []
+        stopping = self._stopping or self.interrupted()
         for task, outcomes in answers:
+            self._tasks.pop(task, None)
             rows = []
             for row, (i, outcome) in enumerate(zip(task.ids, outcomes, strict=True)):
                 self._attempts[i] += not outcome.together
@@ -161,17 +189,19 @@ class Evaluator:
                     rows.append(row)
                 else:
                     final.append((i, outcome))
-            if rows and not self._stopping:
+            if rows and not stopping:
                 tasks += _apart(task, rows) if outcomes[rows[0]].together else [_part(task, rows)]
-        if again:
-            self._store.retry(again)
-        if self._stopping:  # whoever takes up the run tries them again
-            for i, _ in again:
-                self._attempts.pop(i)
+        for task in tasks:
+            self._tasks[task] = None
+        with self._store.transaction():
+            if again:
+                self._store.retry(again)
+            if final:
+                self._store.finish(final)
+            self._note([i for i, _ in [*final, *again]])
+        for i, _ in [*final, *(again if stopping else [])]:  # whoever takes up the run tries them again
+            self._attempts.pop(i)
         if final:
-            self._store.finish(final)
-            for i, _ in final:
-                self._attempts.pop(i)
             self.finished(len(final))
             self._judge([o for _, o in final])
         for task in tasks:
@@ -182,6 +212,8 @@ class Evaluator:
         if outcome.log_likelihood is not None or outcome.output is not None:  # it would be simulated again for nothing
             return False
         tries = max(self._retries, LOST_RETRIES) if outcome.lost else self._retries
+        if self.interrupted():  # what ends the run may have ended the simulator
+            return not self._raises
         return outcome.together or self._attempts[i] <= tries
 
     def _judge(self, outcomes: list[Outcome]) -> None:

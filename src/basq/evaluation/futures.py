@@ -10,7 +10,7 @@ from typing import Any
 
 from basq.errors import EvaluationError
 from basq.evaluation import worker
-from basq.evaluation.call import Call, Outcome
+from basq.evaluation.call import UNKNOWN, Call, Outcome
 from basq.evaluation.forks import OneProcess
 from basq.evaluation.journal import Journal
 from basq.evaluation.task import Answer, Task
@@ -37,6 +37,8 @@ class Futures:
     begun : callable
         Of the calls that have not ended, oldest first: how many may have begun, for all that can be known, and cannot
         be taken back.
+    fragile : bool
+        Whether a worker that dies ends the pool, or this process.
     alive : callable
         The worker processes, of a pool that forgets the call of one that dies.
 
@@ -54,10 +56,11 @@ class Futures:
         timeout: float | None,
         *,
         begun: Callable[[int], int],
+        fragile: bool,
         alive: Callable[[], set[int]] = set,
     ) -> None:
         self._count, self._begun, self._alive = count, begun, alive
-        self._submit, self._timeout = submit, timeout
+        self._submit, self._timeout, self.fragile = submit, timeout, fragile
         self.journal: Journal | None = None
         self._call, self._payload = call, b""
         self._token = uuid.uuid4().hex
@@ -157,7 +160,7 @@ class Futures:
             ) from error
         if error is not None:  # a KeyboardInterrupt too: Ctrl-C reaches the processes of a local pool itself
             message = f"The call at {task.where} was lost by the given pool: {type(error).__name__}: {error}"
-            return task, Outcome.failed_together(len(task.x), message, lost=True)
+            return task, Outcome.failed_together(len(task.x), message, lost=True, noise=UNKNOWN)
         outcomes = future.result()
         if outcomes is None:
             self._payload = self._payload or worker.pack(self._call)

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from multiprocessing.connection import wait
 from typing import Any
 
-from basq.evaluation.call import Call, Outcome
+from basq.evaluation.call import UNKNOWN, Call, Outcome
 from basq.evaluation.journal import Journal
 from basq.evaluation.pipe import Answering, Asking
 from basq.evaluation.task import Answer, Task
@@ -25,6 +25,9 @@ DEATH_CHECK = 1.0
 """Seconds between two looks at whether a worker lives: its pipe stays open if a process it has forked holds it."""
 LAST_BREATH = 1.0
 """Seconds that a worker which has hung up gets to end by itself, so that its exit code can be told."""
+
+CRASHES = {getattr(signal, f"SIG{name}", 0) for name in ("ABRT", "BUS", "FPE", "ILL", "SEGV", "SYS", "TRAP")}
+"""Signals that a process brings upon itself. Others are sent: by the system when memory runs out, by a queue."""
 
 
 class Child:
@@ -90,7 +93,8 @@ class Child:
         self.process.join(LAST_BREATH)
         self.kill()
         error = f"The worker process died {self._cause()} at {self.task.where}."
-        return Outcome.failed_together(len(self.task.x), error, lost=True)
+        noise = 0.0 if self._crashed else UNKNOWN
+        return Outcome.failed_together(len(self.task.x), error, lost=True, noise=noise)
 
     def overdue(self, timeout: float) -> list[Outcome]:
         """End the process and with it the call."""
@@ -124,6 +128,12 @@ class Child:
             end_group(self.process.pid)
         self.process.join()
         self.connection.close()
+
+    @property
+    def _crashed(self) -> bool:
+        """Whether it has ended by itself, rather than by a signal that others send."""
+        code = self.process.exitcode
+        return code is not None and (code >= 0 or -code in CRASHES)
 
     def _cause(self) -> str:
         code = self.process.exitcode
@@ -168,6 +178,8 @@ class Processes:
     journal : Journal or None
         Told of every answer at once, in the pool's thread.
     """
+
+    fragile = False
 
     def __init__(self, call: Call, n_workers: int, timeout: float | None) -> None:
         self.n_workers = n_workers

@@ -114,7 +114,7 @@ def compare(
     budget = sum(as_budget(None, prior) for _, prior in todo.values()) if max_evals is None else max_evals
     number, files = as_seed(seed), _files(store, list(todo))
     with ExitStack() as stack:
-        interrupt = stack.enter_context(Interrupt.watched(stored=store is not None))
+        interrupt = stack.enter_context(Interrupt.watched(store))
         drivers = {
             name: stack.enter_context(
                 Driver.open(
@@ -138,6 +138,9 @@ def compare(
             with suppress(StoreError):  # which may be the error itself
                 race.keep(error)
             raise
+        for driver in drivers.values():
+            driver.salvage()
+        interrupt.leave()
         return race.comparison(tuple(models), interrupted=interrupt())
 
 

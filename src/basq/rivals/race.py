@@ -232,7 +232,6 @@ class Race:
         results = dict(self.given)
         in_race = dict(zip(self.odds, self.standing().in_race, strict=True)) if self._all_known else {}
         for name, driver in self.drivers.items():
-            driver.evaluator.salvage()
             ended = Status.ENDED if in_race.get(name, True) else Status.OUT
             results[name] = _result(driver.sampler, Status.INTERRUPTED if interrupted else ended, fresh=interrupted)
         return Comparison({n: results[n] for n in names}, self.odds, *self._outcome(interrupted))

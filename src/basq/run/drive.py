@@ -39,7 +39,7 @@ def drive(
     if certify is not None:
         check_calls(certify)
     with ExitStack() as stack:
-        interrupt = stack.enter_context(Interrupt.watched(stored=store is not None))
+        interrupt = stack.enter_context(Interrupt.watched(store))
         driver = stack.enter_context(Driver.open(log_likelihood, space, store=store, interrupt=interrupt, **options))
         sampler, evaluator = driver.sampler, driver.evaluator
         if replicas:
@@ -59,4 +59,5 @@ def drive(
                 driver.keep(error)
             raise
         evaluator.salvage()
+        interrupt.leave()
         return sampler.result(ended=Status.INTERRUPTED, fresh=interrupt())

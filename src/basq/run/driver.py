@@ -47,14 +47,20 @@ class Driver:
         retries: int,
         on_error: OnError,
         interrupt: Interrupt,
+        retry_failed: bool = False,
         **options: Any,
     ) -> Iterator["Driver"]:
         """Start what a run needs, and let go of it in the end; ``options`` are the sampler's."""
         tries = as_retries(retries)
+        if retry_failed and options.get("store") is None:
+            raise InputError("retry_failed=True makes the failed calls of a store again: give store.")
         call = call_of(log_likelihood, prior, vectorized=vectorized, pass_dict=pass_dict)
         with open_pool(call, pool, timeout) as workers:
             sampler = Sampler(prior, on_error=on_error, log_likelihood=log_likelihood, **options)
             with sampler.store as store, store.driving():
+                if retry_failed and store.counts()["failed"]:
+                    store.begin_again(simulate=False)  # what was learned from their failing is learned without it
+                    store.set(begun={})
                 evaluator = Evaluator(
                     workers, store, vectorized=vectorized, retries=tries, raises=on_error == "raise",
                     interrupted=interrupt,

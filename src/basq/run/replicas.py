@@ -63,7 +63,7 @@ def replicated(
     files = _files(store, replicas)
     common: dict[str, Any] = {"method": method, "batch_size": batch_size, **options}
     with ExitStack() as stack:
-        interrupt = stack.enter_context(Interrupt.watched(stored=store is not None))
+        interrupt = stack.enter_context(Interrupt.watched(store))
         drivers = [
             stack.enter_context(
                 Driver.open(log_likelihood, space, max_evals=each, max_time=max_time, pool=workers, store=file,
@@ -78,7 +78,9 @@ def replicated(
             with suppress(StoreError):  # which may be the error itself
                 _keep(drivers, error)
             raise
-        results = [driver.sampler.result() for driver in drivers if len(driver.salvage())]
+        found = [driver for driver in drivers if len(driver.salvage())]
+        interrupt.leave()
+        results = [driver.sampler.result() for driver in found]
         stopped = interrupt()
     past = _merged(results, log_likelihood)
     if stopped:

@@ -195,8 +195,9 @@ class Sampler:
 
     def _taken(self) -> FloatArray:
         """Points without a value: under way, just in, or failed; (m, d) in standard space."""
-        failed = self._seen.u[np.isnan(self._seen.log_likelihood)] if self._on_error == "record" else self._seen.u[:0]
-        return np.concatenate([failed, self.store.pending().u, self.store.news().u])
+        return np.concatenate(
+            [self._seen.u[self._seen.silent(self._on_error)], self.store.pending().u, self.store.news().u]
+        )
 
     def certify(self, n: int = CERTIFY) -> Points:
         """Points of n calls that prove the answer or contradict it: to be told like others, and not learned from.
@@ -343,11 +344,8 @@ class Sampler:
 
     def _observe(self, seen: Observations, calls: Calls) -> Observations:
         """Add calls to the observations, the failed ones by the user's rule."""
-        values, noise = calls.log_likelihood, calls.noise
-        if self._on_error == "zero":
-            failed = np.isnan(values)
-            values, noise = np.where(failed, -np.inf, values), np.where(failed, 0.0, noise)
-        usable = ~np.isnan(values)
+        failed, usable = np.isnan(calls.log_likelihood), ~calls.silent(self._on_error)
+        values, noise = np.where(failed, -np.inf, calls.log_likelihood), np.where(failed, 0.0, calls.noise)
         u = calls.u[usable]
         return seen.append(
             calls.x[usable],
