@@ -26,6 +26,11 @@ def fragile(x):
     if x[0] > 2.0:
         os.kill(os.getpid(), 9)
     return float(-np.sum(x**2))
+CALLS = []
+def hangs(x):
+    CALLS.append(x)
+    time.sleep(3600.0 * (len(CALLS) > 3))
+    return float(-np.sum(x**2))
 def simulator(x):
     __import__("subprocess").run(["sleep", "0.3"], check=True)
     return float(-np.sum(x**2))
@@ -104,11 +109,10 @@ def test_handlers_are_put_back():
 
 def test_a_call_that_does_not_end_in_time_is_left(tmp_path):
     path = tmp_path / "run.sqlite"
-    code = SCRIPT.format(function="slow", pool=None, options={}).replace("0.3", "3600.0 * (x[0] > 0)")
-    code = f"import basq.run.interrupt as i\ni.GRACE = 0.5\n{code}"
+    code = "import basq.run.interrupt as i\ni.GRACE = 0.5\n" + SCRIPT.format(function="hangs", pool=None, options={})
     process = subprocess.Popen([sys.executable, "-c", code, str(path)], stderr=subprocess.PIPE, text=True)
     with process:
-        while not path.exists() or counts(path)["done"] < 1:
+        while counts(path)["done"] < 3:
             time.sleep(0.05)
         process.terminate()
         _, err = process.communicate(timeout=60)

@@ -96,7 +96,7 @@ def _drive(
 
 def _standing(store: Store, target: Stopping) -> tuple[bool, str]:
     """Whether a run has ended, by its last step; and where it stands, with the targets that its store keeps."""
-    n_done, n_asked = store.counts()["done"], store.extent()[0]
+    n_done, n_asked = store.counts()["done"], store.n_calls
     targets = f"at most {target.max_evals} calls, dlogz = {target.dlogz:g}"
     if not n_asked:
         return False, f"a new run: {targets}"

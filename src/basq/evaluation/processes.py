@@ -6,6 +6,7 @@ import queue
 import signal
 import threading
 import time
+import uuid
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,16 +14,19 @@ from multiprocessing.connection import wait
 from typing import Any
 
 from basq.evaluation.call import UNKNOWN, Call, Outcome
+from basq.evaluation.guard import MARK, end, guard, kill
 from basq.evaluation.journal import Journal
 from basq.evaluation.pipe import Answering, Asking
 from basq.evaluation.task import Answer, Task
-from basq.evaluation.worker import end, end_group, pack, serve
+from basq.evaluation.worker import pack, serve
 from basq.types import FloatArray
 
 ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL", "VECLIB_MAXIMUM", "NUMEXPR")}
 """Environment of a worker: workers share the machine, so none of them may take it all."""
 DEATH_CHECK = 1.0
 """Seconds between two looks at whether a worker lives: its pipe stays open if a process it has forked holds it."""
+LOADING = 300.0
+"""Seconds that a worker has to start and to import what the function needs, where calls have a time limit."""
 LAST_BREATH = 1.0
 """Seconds that a worker which has hung up gets to end by itself, so that its exit code can be told."""
 
@@ -47,9 +51,12 @@ class Child:
         context = get_context("loky")  # a fresh interpreter that does not run the user's script again
         self.connection, theirs = context.Pipe()
         self._pipe = Asking(self.connection)
-        self.process = context.Process(target=serve, args=(Answering(theirs), payload), daemon=True, env=ONE_THREAD)
+        self._mark, self._started = uuid.uuid4().hex, time.monotonic()
+        environment = ONE_THREAD | {MARK: self._mark}
+        self.process = context.Process(target=serve, args=(Answering(theirs), payload), daemon=True, env=environment)
         with _may_have_children():
             self.process.start()
+        guard.watch(self.process.pid, self._mark)
         theirs.close()
         self.task: Task | None = None
         self.deadline = float("inf")
@@ -60,9 +67,10 @@ class Child:
         return bool(self.process.is_alive())
 
     def start(self, task: Task, timeout: float | None) -> None:
-        """Hand over a task; its time begins when the process is up."""
+        """Hand over a task; its time begins when the process is up, which has a time of its own."""
         self.task = task
-        self.deadline = time.monotonic() + timeout if timeout is not None and self._ready else float("inf")
+        if timeout is not None:
+            self.deadline = time.monotonic() + timeout if self._ready else self._started + LOADING
         with contextlib.suppress(OSError):  # it has died meanwhile: `answer` will say so
             self._pipe.ask(task.x)
 
@@ -100,6 +108,9 @@ class Child:
         """End the process and with it the call."""
         assert self.task is not None
         self.kill()
+        if not self._ready:
+            error = f"The worker process had not loaded log_likelihood after {LOADING:g} s, at {self.task.where}."
+            return Outcome.failed_together(len(self.task.x), error, lost=True, noise=UNKNOWN)
         error = f"The call took longer than timeout = {timeout:g} s at {self.task.where}; it was ended."
         return Outcome.failed_together(len(self.task.x), error, seconds=timeout)
 
@@ -122,11 +133,11 @@ class Child:
 
     def kill(self) -> None:
         """End the process at once, and whatever it has started."""
+        end(self.process.pid, self._mark)  # the others first: without it, they may be nobody's
         if self.alive:
-            end(self.process.pid)
-        else:
-            end_group(self.process.pid)
+            kill(self.process.pid)
         self.process.join()
+        guard.forget(self.process.pid)
         self.connection.close()
 
     @property

@@ -280,8 +280,13 @@ class Store:
         """Calls that have a value."""
         return self._select("state = 'done'")
 
+    @property
+    def n_calls(self) -> int:
+        """How many calls there are."""
+        return int(self._connection.execute("SELECT count(*) FROM calls").fetchone()[0])
+
     def extent(self) -> tuple[int, int]:
-        """How many calls there are, and the number of the next batch."""
+        """The id of the next call, and the number of the next batch."""
         last, batch = self._connection.execute("SELECT max(id), max(batch) FROM calls").fetchone()
         return (0, 0) if last is None else (last + 1, batch + 1)
 

@@ -6,7 +6,6 @@ import pickle
 import signal
 import socket
 import threading
-import time
 import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -22,8 +21,6 @@ from basq.types import FloatArray
 
 MOST_KEPT = 16
 """Functions that a worker remembers; one that is forgotten too early is sent again."""
-ORPHAN_CHECK = 1.0
-"""Seconds between two looks at whether the driver still lives."""
 
 ENDINGS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 """Signals by which schedulers and terminals end a run, and all of its processes."""
@@ -82,7 +79,6 @@ def attempt(call: Call | Unloadable, x: FloatArray) -> list[Outcome]:
 
 def serve(pipe: Answering, payload: bytes) -> None:
     """Answer points with outcomes until the driver hangs up."""
-    _end_with_driver()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the driver's to handle
     leaving = Leaving()
     if hasattr(os, "setsid"):
@@ -115,35 +111,9 @@ class Leaving:
         if not self._busy:
             os._exit(128 + number)
         self.asked = True
-        timer = threading.Timer(GRACE, end, [os.getpid()])
+        timer = threading.Timer(GRACE, os._exit, [128 + number])
         timer.daemon = True
         timer.start()
-
-
-def end(pid: int) -> None:
-    """Kill a worker process and whatever it has started."""
-    end_group(pid)
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(pid, getattr(signal, "SIGKILL", signal.SIGTERM))
-
-
-def end_group(pid: int) -> None:
-    """Kill what a worker process has started; it may have died before."""
-    if hasattr(os, "killpg"):
-        with contextlib.suppress(ProcessLookupError, PermissionError):  # nothing left, or too young to have a group
-            os.killpg(pid, signal.SIGKILL)
-
-
-def _end_with_driver() -> None:
-    """End this process soon after the driver has died, also in the middle of a call."""
-    driver = os.getppid()
-
-    def watch() -> None:
-        while os.getppid() == driver:
-            time.sleep(ORPHAN_CHECK)
-        end(os.getpid())
-
-    threading.Thread(target=watch, daemon=True).start()
 
 
 # --- workers of a given pool: the function travels to each of them once -----------------------------------------------

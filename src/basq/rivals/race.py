@@ -60,7 +60,7 @@ class Race:
 
     def asked(self, name: str) -> int:
         """Calls of a model, finished or not, those simulated for a rival included."""
-        return self.drivers[name].sampler.store.extent()[0]
+        return self.drivers[name].sampler.store.n_calls
 
     @property
     def n_done(self) -> int:

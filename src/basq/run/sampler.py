@@ -167,6 +167,8 @@ class Sampler:
         """
         if n is not None and not (is_number(n, Integral) and n >= 1):
             raise InputError(f"ask({n!r}): give a positive whole number of points, or nothing.")
+        if n is not None and n > (most := self.recipe.stopping.max_evals):
+            raise InputError(f"ask({n}): all calls of this run are max_evals={most}; ask for no more, or allow more.")
         with self.store.driving(PATIENCE):
             take_in(self.store)
             if not self.n_first:
@@ -299,7 +301,7 @@ class Sampler:
     @property
     def n_left(self) -> int:
         """Calls left of the budget."""
-        return max(self.recipe.stopping.max_evals - self.store.extent()[0], 0)
+        return max(self.recipe.stopping.max_evals - self.store.n_calls, 0)
 
     @property
     def verdict(self) -> Verdict:
