@@ -9,6 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from basq.errors import EvaluationError
+from basq.evaluation import rest
 from basq.evaluation.begun import Begun
 from basq.evaluation.call import Outcome
 from basq.evaluation.futures import Futures
@@ -74,7 +75,7 @@ class Evaluator:
         self._pool, self._store = pool, store
         self._names = tuple(store.get("names") or ())
         if isinstance(pool, Processes | Futures) and store.path is not None:
-            pool.journal = Journal(store.path)
+            pool.journal = Journal(store.path.absolute())  # whatever the directory later
         self._vectorized, self._retries, self._raises = vectorized, retries, raises
         self.interrupted = interrupted
         self.finished: Callable[[int], None] = lambda _: None
@@ -86,6 +87,8 @@ class Evaluator:
         self._any_done = store.counts()["done"] > 0
         self._n_failed = 0
         self._stopping = False
+        self._salvaging = False
+        self._unwritten: list[tuple[int, Outcome]] = []
 
     @property
     def outstanding(self) -> int:
@@ -157,11 +160,15 @@ class Evaluator:
 
     def salvage(self) -> None:
         """Take in what has finished meanwhile, before the workers go; nothing is begun or tried again."""
-        self._stopping = True
+        self._stopping = self._salvaging = True
         self._withdraw()
+        found: list[Answer] = []
         with contextlib.suppress(EvaluationError):
             while answers := self._pool.collect(0.0):
-                self._take(answers)
+                found += answers
+        if found:
+            with contextlib.suppress(EvaluationError):
+                self._take(found)
         if self.interrupted():  # by the user: nobody died
             self._tasks.clear()
             self._note()
@@ -193,12 +200,9 @@ class Evaluator:
                 tasks += _apart(task, rows) if outcomes[rows[0]].together else [_part(task, rows)]
         for task in tasks:
             self._tasks[task] = None
-        with self._store.transaction():
-            if again:
-                self._store.retry(again)
-            if final:
-                self._store.finish(final)
-            self._note([i for i, _ in [*final, *again]])
+        self._unwritten += final
+        rest.write(self._store, self._unwritten, lambda: self._write(self._unwritten, again), lambda: self._salvaging)
+        self._unwritten = []
         for i, _ in [*final, *(again if stopping else [])]:  # whoever takes up the run tries them again
             self._attempts.pop(i)
         if final:
@@ -206,6 +210,14 @@ class Evaluator:
             self._judge([o for _, o in final])
         for task in tasks:
             self._pool.submit(task)
+
+    def _write(self, final: list[tuple[int, Outcome]], again: list[tuple[int, Outcome]]) -> None:
+        with self._store.transaction():
+            if again:
+                self._store.retry(again)
+            if final:
+                self._store.finish(final)
+            self._note([i for i, _ in [*final, *again]])
 
     def _tried_again(self, i: int, outcome: Outcome) -> bool:
         """Whether a call that has just been made is to be made again."""

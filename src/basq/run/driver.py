@@ -7,7 +7,7 @@ from typing import Any
 
 from basq.cheap.call import ModelCall
 from basq.cheap.model import Model
-from basq.errors import InputError, counted
+from basq.errors import InputError, StoreError, counted
 from basq.evaluation.backends import open_pool
 from basq.evaluation.call import Call
 from basq.evaluation.evaluator import Evaluator
@@ -74,7 +74,11 @@ class Driver:
 
     def keep(self, error: BaseException) -> None:
         """Hang everything that was paid for on an error that leaves the run."""
-        observations = error.observations = self.salvage()  # type: ignore[attr-defined]  # whatever error it is
+        try:
+            self.evaluator.salvage()
+        except StoreError as other:  # it says where the rest is
+            error.add_note(str(other))
+        observations = error.observations = self.sampler.observations()  # type: ignore[attr-defined]  # whatever it is
         if len(observations):
             what = counted(len(observations), "evaluation is", "evaluations are")
             error.add_note(f"{what} in this error's attribute `observations`.")

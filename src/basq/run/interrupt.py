@@ -6,7 +6,6 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
 
@@ -27,7 +26,7 @@ class Interrupt:
 
     def __init__(self, store: str | os.PathLike[str] | None) -> None:
         self._pressed = False
-        self._store = None if store is None else Path(store)
+        self._store = store
         self._signal: signal.Signals | None = None
 
     def __call__(self) -> bool:
