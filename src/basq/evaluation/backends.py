@@ -1,5 +1,6 @@
 """From what the user gives as ``pool`` to a `Pool`: one small adapter for each kind."""
 
+import sys
 import uuid
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -132,8 +133,7 @@ def _applied(call: Call, pool: Any, timeout: float | None) -> Pool:
 class Here:
     """Calls in this process, one after the other."""
 
-    n_workers = 1
-    fragile = True
+    n_workers = at_stake = 1
 
     def __init__(self, call: Call) -> None:
         self._call = call
@@ -162,10 +162,8 @@ class Here:
 class Mapped:
     """Calls in whatever has nothing but a ``map``; the function travels as with futures."""
 
-    fragile = True
-
     def __init__(self, call: Call, pool: Any, timeout: float | None) -> None:
-        self.n_workers = _size(pool, "_processes")
+        self.n_workers, self.at_stake = _size(pool, "_processes"), sys.maxsize  # a map takes all that there is
         self._pool, self._timeout = pool, timeout
         self._call, self._payload = call, b""
         self._token = uuid.uuid4().hex

@@ -1,9 +1,10 @@
 """From pending calls to finished ones: a pool, retries, the store, and what to do about failures."""
 
 import contextlib
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import islice
+from pathlib import Path
 from typing import Protocol
 
 import numpy as np
@@ -80,8 +81,9 @@ class Evaluator:
         self.interrupted = interrupted
         self.finished: Callable[[int], None] = lambda _: None
         self._attempts: dict[int, int] = {}
-        self._tasks: dict[Task, None] = {}  # in the order in which they were submitted
-        self._begun = Begun(store) if pool.fragile and store.path is not None else None
+        self._tasks: dict[Task, None] = {}  # what the pool has
+        self._queue: deque[Task] = deque()  # what it has not yet
+        self._begun = Begun(store) if pool.at_stake and store.path is not None else None
         if self._begun is not None:
             self._begun.give_up()
         self._any_done = store.counts()["done"] > 0
@@ -103,8 +105,11 @@ class Evaluator:
         """Hand calls to the pool."""
         self._attempts |= dict.fromkeys(map(int, calls.ids), 0)
         for rows in self._groups(calls):
-            self._submit(Task(tuple(map(int, calls.ids[rows])), calls.x[rows], self._names))
+            self._queue.append(Task(tuple(map(int, calls.ids[rows])), calls.x[rows], self._names))
+        tasks = self._admitted()
         self._note()
+        for task in tasks:
+            self._pool.submit(task)
 
     def _groups(self, calls: Pending) -> list[IntArray]:
         """Which calls make a task together, (n,) each."""
@@ -116,14 +121,17 @@ class Evaluator:
         parts = np.array_split(together, min(self._pool.n_workers, len(together))) if len(together) else []
         return [*each[suspect][:, None], *parts]
 
-    def _submit(self, task: Task) -> None:
-        self._tasks[task] = None
-        self._pool.submit(task)
+    def _admitted(self) -> list[Task]:
+        """Tasks for the pool: where a call can end the run, no more than are noted as under way."""
+        room = len(self._queue) if self._begun is None else max(self._pool.at_stake - len(self._tasks), 0)
+        tasks = [self._queue.popleft() for _ in range(min(room, len(self._queue)))]
+        self._tasks |= dict.fromkeys(tasks)
+        return tasks
 
     def _note(self, ended: Sequence[int] = ()) -> None:
-        """Write which calls may be under way: pools take the oldest tasks first."""
+        """Write which calls may be under way, before they are."""
         if self._begun is not None:
-            self._begun.note([i for task in islice(self._tasks, self.n_workers) for i in task.ids], ended)
+            self._begun.note([i for task in self._tasks for i in task.ids], ended)
 
     def finish(self, leave: int = 0) -> bool:
         """Wait until at most so many calls are under way, each written to the store when it comes in.
@@ -166,25 +174,34 @@ class Evaluator:
         with contextlib.suppress(EvaluationError):
             while answers := self._pool.collect(0.0):
                 found += answers
-        if found:
-            with contextlib.suppress(EvaluationError):
-                self._take(found)
+        with contextlib.suppress(EvaluationError):
+            self._take(found)
         if self.interrupted():  # by the user: nobody died
             self._tasks.clear()
             self._note()
 
+    def rescued(self) -> Path:
+        """Copy what was in the store, whose file is gone, and what has come since."""
+        return rest.copied(self._store, self._unwritten)
+
     def _withdraw(self) -> None:
         """Take back the calls that no worker has begun."""
-        for task in self._pool.cancel():
+        taken = self._pool.cancel()
+        for task in taken:
             del self._tasks[task]
+        taken += self._queue
+        self._queue.clear()
+        for task in taken:
             for i in task.ids:
                 self._attempts.pop(i)
 
     def _take(self, answers: list[Answer]) -> None:
         """Write what became of calls, and only then do what may go wrong."""
+        if not answers:
+            self._store.place.check()  # also where no call ends for hours
+            return
         final: list[tuple[int, Outcome]] = []
         again: list[tuple[int, Outcome]] = []
-        tasks: list[Task] = []
         stopping = self._stopping or self.interrupted()
         for task, outcomes in answers:
             self._tasks.pop(task, None)
@@ -197,9 +214,8 @@ class Evaluator:
                 else:
                     final.append((i, outcome))
             if rows and not stopping:
-                tasks += _apart(task, rows) if outcomes[rows[0]].together else [_part(task, rows)]
-        for task in tasks:
-            self._tasks[task] = None
+                self._queue += _apart(task, rows) if outcomes[rows[0]].together else [_part(task, rows)]
+        tasks = [] if stopping else self._admitted()
         self._unwritten += final
         rest.write(self._store, self._unwritten, lambda: self._write(self._unwritten, again), lambda: self._salvaging)
         self._unwritten = []

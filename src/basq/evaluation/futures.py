@@ -60,7 +60,7 @@ class Futures:
         alive: Callable[[], set[int]] = set,
     ) -> None:
         self._count, self._begun, self._alive = count, begun, alive
-        self._submit, self._timeout, self.fragile = submit, timeout, fragile
+        self._submit, self._timeout, self._fragile = submit, timeout, fragile
         self.journal: Journal | None = None
         self._call, self._payload = call, b""
         self._token = uuid.uuid4().hex
@@ -73,6 +73,11 @@ class Futures:
     @property
     def n_workers(self) -> int:
         return max(self._count(), 1)
+
+    @property
+    def at_stake(self) -> int:
+        """Twice as many as there are workers: they begin others before it is known that they have ended the first."""
+        return 2 * self.n_workers if self._fragile else 0
 
     def submit(self, task: Task) -> None:
         self._send(task, None)

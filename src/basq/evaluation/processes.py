@@ -190,7 +190,7 @@ class Processes:
         Told of every answer at once, in the pool's thread.
     """
 
-    fragile = False
+    at_stake = 0
 
     def __init__(self, call: Call, n_workers: int, timeout: float | None) -> None:
         self.n_workers = n_workers
@@ -286,7 +286,9 @@ class Processes:
                 child = busy[ready]
                 self._report(child, child.answer(self._timeout))
         for child in busy.values():
-            if child.task is not None and child.deadline <= time.monotonic() and self._timeout is not None:
+            late = child.task is not None and child.deadline <= time.monotonic()
+            # it may have answered while others were looked after
+            if late and self._timeout is not None and not child.connection.poll():
                 self._report(child, child.overdue(self._timeout))
             elif child.task is not None and child.silent:
                 self._report(child, child.dead())

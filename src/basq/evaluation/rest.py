@@ -36,9 +36,8 @@ def write(store: Store, rows: Rows, act: Callable[[], None], impatient: Callable
         try:
             act()
             return
-        except StoreGoneError as error:
-            kept = _copied(store, rows)
-            raise StoreGoneError(f"{error} What was in it, and what has come since, is in {kept}.") from error
+        except StoreGoneError:  # there is nothing to wait for
+            raise
         except StoreError as error:
             if store.path is None or impatient() or time.monotonic() >= end:
                 raise _left(store, rows, error) from error
@@ -95,7 +94,7 @@ def _outcome(row: dict[str, Any]) -> Outcome:
     return Outcome(**row | {"output": None if blob is None else base64.b64decode(blob)})
 
 
-def _copied(store: Store, rows: Rows) -> Path:
+def copied(store: Store, rows: Rows) -> Path:
     """Copy what an open store holds whose file is gone, with rows that have come since, beside where it was."""
     assert store.path is not None
     number, name = tempfile.mkstemp(prefix=f"{store.path.stem}-", suffix=".sqlite", dir=store.path.absolute().parent)

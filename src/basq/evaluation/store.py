@@ -48,7 +48,7 @@ class Store:
 
     def __init__(self, path: str | os.PathLike[str] | None, n_dim: int | None = None) -> None:
         self.path = as_file(path)
-        self._place = Place(self.path)
+        self.place = Place(self.path)
         if n_dim is None and (self.path is None or not self.path.exists()):
             raise StoreError(f"There is no store {str(path)!r}.")
         self._writing = threading.RLock()  # values may be told from other threads
@@ -124,7 +124,7 @@ class Store:
             if inside:
                 yield
                 return
-            self._place.check()
+            self.place.check()
             try:
                 self._connection.execute("BEGIN IMMEDIATE")
                 try:

@@ -263,7 +263,7 @@ class Race:
         seen = error.observations = {}  # type: ignore[attr-defined]  # whatever error it is
         error.add_note("The evaluations of every model are in this error's attribute `observations`.")
         for name, driver in self.drivers.items():
-            seen[name] = driver.salvage()
+            seen[name] = driver.rescue(error)
             if driver.sampler.store.path is not None:
                 path = driver.sampler.store.path
                 error.add_note(f"The evaluations of {name} are in {path}: the same command goes on.")

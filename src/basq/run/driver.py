@@ -11,6 +11,7 @@ from basq.errors import InputError, StoreError, counted
 from basq.evaluation.backends import open_pool
 from basq.evaluation.call import Call
 from basq.evaluation.evaluator import Evaluator
+from basq.evaluation.place import StoreGoneError
 from basq.observations import Observations
 from basq.prior import Prior
 from basq.run.arguments import as_retries
@@ -72,17 +73,23 @@ class Driver:
         self.evaluator.salvage()
         return self.sampler.observations()
 
-    def keep(self, error: BaseException) -> None:
-        """Hang everything that was paid for on an error that leaves the run."""
+    def rescue(self, error: BaseException) -> Observations:
+        """The same after an error, which may be that of a store that takes nothing."""
         try:
             self.evaluator.salvage()
-        except StoreError as other:  # it says where the rest is
+        except StoreError as other:
             error.add_note(str(other))
-        observations = error.observations = self.sampler.observations()  # type: ignore[attr-defined]  # whatever it is
+        if isinstance(error, StoreGoneError):
+            error.args = (f"{error} What was in it, and what has come since, is in {self.evaluator.rescued()}.",)
+        return self.sampler.observations()
+
+    def keep(self, error: BaseException) -> None:
+        """Hang everything that was paid for on an error that leaves the run."""
+        observations = error.observations = self.rescue(error)  # type: ignore[attr-defined]  # whatever error it is
         if len(observations):
             what = counted(len(observations), "evaluation is", "evaluations are")
             error.add_note(f"{what} in this error's attribute `observations`.")
-        if self.sampler.store.path is not None:
+        if self.sampler.store.path is not None and not isinstance(error, StoreGoneError):
             error.add_note(f"The run is in {self.sampler.store.path}: the same command goes on from there.")
 
 

@@ -1,0 +1,508 @@
+"""Faults injected into whole runs: whether a value is ever wrong, lost, waited for in vain or answered by a traceback.
+
+    python -m benchmarks.faults            # more than 1,000 faults in every kind of pool (bounded: an hour at most)
+    python -m benchmarks.faults --quick    # a few runs (minutes)
+
+The log-likelihood is known in closed form, and writes down every value that it returns; at many points something goes
+wrong instead: it raises, returns what is no number, forks, hangs, crashes, leaves simulators behind. Drivers are
+killed, asked to end, robbed of their store or of room for it; then the same command goes on. After each life of a
+driver, its store is compared with what was written down:
+
+- a value at the wrong point is one that differs from the closed form at the point that it is stored with;
+- a lost value was returned and is not in the store, beyond one for each worker of a driver that was killed;
+- a hang is a driver that does not end in time;
+- a raw traceback is an exception that is no `BasqError`, or one in a thread.
+
+The exit code is 1 if there is any of these. All runs together write their table to ``benchmarks/results/faults.csv``.
+"""
+
+import argparse
+import csv
+import ctypes
+import json
+import multiprocessing
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import basq
+from basq.evaluation import rest
+from basq.evaluation.store import Store
+
+RESULTS = Path(__file__).parent / "results" / "faults.csv"
+PRIOR = {"a": (-3.0, 3.0), "b": (-3.0, 3.0)}
+WORKERS = 2
+LIMIT = 240.0
+"""Seconds that one life of a driver may take."""
+TIMEOUT = 3.0
+"""Seconds that a call may take where there is a time limit."""
+BOUND = 3600.0
+"""Seconds after which no further run is begun."""
+
+
+# --- what goes wrong in a call ----------------------------------------------------------------------------------------
+
+
+class Unspeakable(Exception):
+    """Cannot be pickled, nor told."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lock = multiprocessing.Lock()
+
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+
+def throw(error: BaseException) -> None:
+    raise error
+
+
+def fork(act: Callable[[], Any]) -> None:
+    """A child that does something, and comes back from it; the call itself goes on."""
+    if os.fork() == 0:
+        os.close(2)  # what it has to say is its own affair
+        act()
+
+
+def hang() -> None:
+    """Hold the interpreter."""
+    ctypes.PyDLL(None).pause()
+
+
+def leave_behind() -> None:
+    """Wait for a simulator that has a session of its own."""
+    subprocess.Popen(["sleep", "600"], start_new_session=True).wait()
+
+
+def recurse() -> None:
+    recurse()
+
+
+RAISE: dict[str, Callable[[], Any]] = {
+    "raises": lambda: throw(ArithmeticError("unlucky")),
+    "raises what cannot be told": lambda: throw(Unspeakable()),
+    "raises 1 MB of text": lambda: throw(ValueError("long " * 200_000)),
+    "runs out of memory": lambda: throw(MemoryError()),
+    "exits": lambda: sys.exit("bye"),
+    "recurses": recurse,
+}
+GIVE: dict[str, Callable[[], Any]] = {
+    "NaN": lambda: np.nan,
+    "+inf": lambda: np.inf,
+    "masked": lambda: np.ma.masked,
+    "True": lambda: True,
+    "a date": lambda: np.datetime64("2020-01-01"),
+    "text": lambda: "1.5",
+    "complex": lambda: 1.0 + 0.0j,
+    "nothing": lambda: None,
+}
+ODD: dict[str, Callable[[], Any]] = {
+    "three numbers": lambda: np.zeros(3),
+    "a negative noise": lambda: (1.0, -1.0),
+    "a function": lambda: np.sin,
+}
+GO_ON: dict[str, Callable[[], Any]] = {
+    "a child that exits": lambda: fork(lambda: sys.exit(0)),
+    "a child that comes back": lambda: fork(lambda: None),
+    "a child whose exec fails": lambda: fork(lambda: os.execv("/no/such/program", ["x"])),
+    "a child that raises": lambda: fork(lambda: throw(ArithmeticError("child"))),
+    "another directory": lambda: os.chdir("/"),
+    "a flood of text": lambda: print("text " * 10_000),
+}
+DIE: dict[str, Callable[[], Any]] = {
+    "SIGKILL": lambda: os.kill(os.getpid(), signal.SIGKILL),
+    "SIGSEGV": lambda: os.kill(os.getpid(), signal.SIGSEGV),
+    "SIGTERM and then SIGKILL": lambda: (os.kill(os.getpid(), signal.SIGTERM), os.kill(os.getpid(), signal.SIGKILL)),
+    "_exit": lambda: os._exit(1),
+    "abort": os.abort,
+}
+HANG: dict[str, Callable[[], Any]] = {
+    "sleeps": lambda: time.sleep(600.0),
+    "holds the interpreter": hang,
+    "a simulator that hangs": leave_behind,
+}
+KINDS = {"raise": RAISE, "give": GIVE, "odd": ODD, "go on": GO_ON, "die": DIE, "hang": HANG}
+
+
+def truth(x: np.ndarray) -> float:
+    """The log-likelihood; no two points have the same."""
+    return float(-0.5 * np.sum((x - [0.3, -0.2]) ** 2) / 0.2)
+
+
+class Faulty:
+    """The log-likelihood, which goes wrong at a share of the points, always in the same way at the same point.
+
+    Parameters
+    ----------
+    log : path
+        Where it writes down what it does.
+    kinds : list of str
+        Of faults.
+    share : float
+    seed : int
+    """
+
+    def __init__(self, log: str, kinds: list[str], share: float, seed: int) -> None:
+        self.log, self.kinds, self.share, self.seed = log, kinds, share, seed
+
+    def __call__(self, x: np.ndarray) -> Any:
+        kind, name = self.fault(x)
+        if kind is not None:
+            self.note("fault", name)
+            given = KINDS[kind][name]()
+            if kind in ("give", "odd"):
+                return given
+        value = truth(x)
+        self.note("value", x.tolist())
+        return value
+
+    def fault(self, x: np.ndarray) -> tuple[str | None, str]:
+        """What goes wrong at a point."""
+        rng = random.Random(x.tobytes() + self.seed.to_bytes(4))
+        if not self.kinds or rng.random() >= self.share:
+            return None, ""
+        kind = rng.choice(self.kinds)
+        return kind, rng.choice(list(KINDS[kind]))
+
+    def note(self, *words: Any) -> None:
+        """Write a line at once and whole, whatever happens next."""
+        file = os.open(self.log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        os.write(file, (json.dumps(words) + "\n").encode())
+        os.close(file)
+
+
+class FaultyMany(Faulty):
+    """The same for whole batches: the first fault that raises, hangs or dies is that of the batch."""
+
+    def __call__(self, x: np.ndarray) -> Any:
+        given = []
+        for row in x:
+            kind, name = self.fault(row)
+            if kind is not None:
+                self.note("fault", name)
+            given.append(truth(row) if kind is None else KINDS[kind][name]())
+        for row, value in zip(x, given, strict=True):
+            if isinstance(value, float) and value == truth(row):
+                self.note("value", row.tolist())
+        return given
+
+
+# --- one life of a driver ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A run and what goes wrong in it.
+
+    Attributes
+    ----------
+    pool : str
+    kinds : tuple of str
+        Of faults in calls.
+    strike : str
+        What happens to the driver: nothing, a signal, or to its store.
+    n_strikes : int
+    """
+
+    pool: str
+    kinds: tuple[str, ...]
+    seed: int
+    asynchronous: bool = False
+    vectorized: bool = False
+    strike: str = ""
+    n_strikes: int = 0
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+@contextmanager
+def pool_of(name: str) -> Iterator[Any]:
+    """A pool of this name."""
+    spawn = multiprocessing.get_context("spawn")
+    with ExitStack() as stack:
+        if name == "threads":
+            yield stack.enter_context(ThreadPoolExecutor(WORKERS))
+        elif name == "executor":
+            yield stack.enter_context(ProcessPoolExecutor(WORKERS, mp_context=spawn))
+        elif name == "multiprocessing":
+            yield stack.enter_context(spawn.Pool(WORKERS))
+        elif name == "dask":
+            from distributed import Client, LocalCluster
+
+            cluster = stack.enter_context(
+                LocalCluster(n_workers=WORKERS, threads_per_worker=1, dashboard_address=None, silence_logs=50)
+            )
+            yield stack.enter_context(Client(cluster))
+        elif name == "ray":
+            import ray
+
+            ray.init(num_cpus=WORKERS, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+            stack.callback(ray.shutdown)
+            yield ray
+        elif name == "mpi":
+            from mpi4py.futures import MPIPoolExecutor
+
+            yield stack.enter_context(MPIPoolExecutor())
+        else:
+            yield {"here": None, "processes": WORKERS, "map": Mapper()}[name]
+
+
+class Mapper:
+    """Something that has a map and nothing else."""
+
+    def map(self, function: Callable[..., Any], points: list[Any]) -> list[Any]:
+        return list(map(function, points))
+
+
+def live(spec: dict[str, Any]) -> None:
+    """Run in this process, and say how it ended as the last line."""
+    scenario = Scenario(**spec["scenario"])
+    function = (FaultyMany if scenario.vectorized else Faulty)(
+        spec["log"], list(scenario.kinds), spec["share"], scenario.seed
+    )
+    rest.ROOM = 1.0
+    try:
+        with pool_of(scenario.pool) as pool:
+            function.note("up", os.getpid())
+            basq.infer(
+                function, PRIOR, pool=pool, store=spec["store"], seed=scenario.seed, batch_size=16, dlogz=0.0,
+                max_evals=spec["max_evals"], asynchronous=scenario.asynchronous, vectorized=scenario.vectorized,
+                timeout=TIMEOUT if "hang" in scenario.kinds else None, progress=False,
+                callback=striker(scenario.strike if spec["strikes"] else "", Path(spec["store"])), **scenario.options,
+            )  # fmt: skip
+        said = "a result"
+    except basq.BasqError as error:
+        said = f"BasqError: {str(error)[:300]}"
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:
+        said = f"raw: {type(error).__name__}: {str(error)[:300]}"
+    function.note("ended", said)
+
+
+def striker(what: str, store: Path) -> Callable[[Any], None]:
+    """What happens to the store after the first batch."""
+
+    def strike(_: Any) -> None:
+        if what == "deletion":
+            store.unlink(missing_ok=True)
+        elif what == "full disk":
+            import resource
+
+            _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (store.stat().st_size + 4096, hard))
+
+    return strike
+
+
+# --- all of them ------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Tally:
+    """What was counted in the runs of a pool."""
+
+    runs: int = 0
+    faults: int = 0
+    values: int = 0
+    wrong: int = 0
+    lost: int = 0
+    hangs: int = 0
+    raw: int = 0
+
+    @property
+    def bad(self) -> int:
+        return self.wrong + self.lost + self.hangs + self.raw
+
+
+class Run:
+    """One run, life after life, compared with what its function has written down."""
+
+    def __init__(self, scenario: Scenario, folder: Path, *, share: float, max_evals: int) -> None:
+        self.scenario, self.tally = scenario, Tally(runs=1)
+        self.store, self.log = folder / "run.sqlite", folder / "log"
+        self.folder = folder
+        self.spec = {"scenario": asdict(scenario), "store": str(self.store), "log": str(self.log), "share": share,
+                     "max_evals": max_evals}  # fmt: skip
+        self.rng = random.Random(scenario.seed)
+
+    def complete(self) -> Tally:
+        """Live until it ends by itself, or too often."""
+        for life in range(self.scenario.n_strikes + 1 + 12 * ("die" in self.scenario.kinds)):
+            strikes = life < self.scenario.n_strikes
+            killed = self._live(strikes)
+            self._compare(killed)
+            self.tally.faults += strikes
+            if not strikes and not killed:
+                break
+        self.tally.faults += sum(line[0] == "fault" for line in self._lines())
+        return self.tally
+
+    def _lines(self) -> list[list[Any]]:
+        return [json.loads(line) for line in self.log.read_text().splitlines()] if self.log.exists() else []
+
+    def _live(self, strikes: bool) -> bool:
+        """One life of the driver; whether it died before it could put things in order."""
+        n_before = len(self._lines())
+        command = [sys.executable, "-m", "benchmarks.faults", "--live", json.dumps(self.spec | {"strikes": strikes})]
+        if self.scenario.pool == "mpi":
+            mpiexec = str(Path(sys.executable).with_name("mpiexec"))
+            command = [mpiexec, "-n", str(WORKERS + 1), sys.executable, "-m", "mpi4py.futures", *command[1:]]
+        environment = {
+            **os.environ,
+            "OMP_NUM_THREADS": "1",
+            "TMPDIR": str(self.folder),
+            "BASQ_FAULTS": str(self.folder),
+        }
+        out = (self.folder / "out").open("a+b")
+        with subprocess.Popen(command, stdout=out, stderr=out, env=environment, start_new_session=True) as driver:
+            try:
+                if strikes and self.scenario.strike.startswith("SIG"):
+                    self._strike(driver, n_before)
+                driver.wait(LIMIT)
+            except subprocess.TimeoutExpired:
+                self.tally.hangs += 1
+            end_all(str(self.folder))
+        out.close()
+        ended = [line[1] for line in self._lines()[n_before:] if line[0] == "ended"]
+        self.tally.raw += any(said.startswith("raw") for said in ended)
+        said = (self.folder / "out").read_text(errors="replace")
+        self.tally.raw += said.count("Exception in thread") + (not ended and driver.returncode == 1)
+        (self.folder / "out").unlink()
+        return not ended and driver.returncode not in (129, 130, 143)
+
+    def _strike(self, driver: "subprocess.Popen[bytes]", n_before: int) -> None:
+        """Send the driver a signal, some time after it is up."""
+        end = time.monotonic() + LIMIT
+        while not self._lines()[n_before + 1 :] and driver.poll() is None and time.monotonic() < end:
+            time.sleep(0.05)
+        time.sleep(self.rng.uniform(0.0, 3.0))
+        if driver.poll() is None:
+            driver.send_signal(getattr(signal, self.scenario.strike))
+
+    def _compare(self, killed: bool) -> None:
+        """Look for values that are wrong, and for those that are missing."""
+        returned = {tuple(line[1]) for line in self._lines() if line[0] == "value"}
+        kept = [*([self.store] if self.store.exists() else []), *self.folder.glob("run-*.sqlite")]
+        if self.store.exists():
+            for second in self.folder.glob(f"run-*{rest.ENDING}"):
+                subprocess.run([Path(sys.executable).with_name("basq"), "tell", self.store, second], check=False)
+                second.unlink()
+        found = set()
+        for path in kept:
+            try:
+                with Store(path) as store:
+                    done = store.done()
+            except basq.StoreError:  # killed before there was a run in it
+                continue
+            self.tally.wrong += sum(bool(truth(x) != v) for x, v in zip(done.x, done.log_likelihood, strict=True))
+            found |= {tuple(x) for x in done.x.tolist()}
+        lost = len(returned - found)
+        self.tally.lost += max(lost - (WORKERS if killed else 0), 0)
+        self.tally.values = max(self.tally.values, len(found))
+
+
+def end_all(mark: str) -> None:
+    """Kill what a run has left: workers of a pool of the user's, whose driver was killed, are not ours to end."""
+    wanted = f"\0BASQ_FAULTS={mark}\0".encode()
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if wanted in b"\0" + Path(f"/proc/{name}/environ").read_bytes():
+                os.kill(int(name), signal.SIGKILL)
+        except OSError:
+            continue
+
+
+SURVIVING = ("processes", "dask", "ray")
+"""Pools that a worker may die in."""
+ALL = ("here", "processes", "threads", "executor", "multiprocessing", "map", "dask", "ray", "mpi")
+BY_SIGNAL = ("SIGKILL", "SIGTERM", "SIGHUP", "SIGINT")
+
+
+def scenarios(*, quick: bool) -> Iterator[Scenario]:
+    """All runs, in an order in which every prefix has a bit of everything."""
+    values = ("raise", "give", "odd", "go on")
+    pools = ("here", "processes", "threads") if quick else ALL
+    for seed in range(1 if quick else 3):
+        for pool in pools:
+            forks = pool not in ("dask", "ray", "mpi")  # whose libraries do not bear a fork of theirs
+            kinds = values if forks else ("raise", "give", "odd")
+            yield Scenario(pool, kinds, 10 * seed + 1, asynchronous=seed == 1)
+        for pool in ("processes", "executor") if not quick else ("processes",):
+            yield Scenario(pool, ("raise", "give"), 10 * seed + 2, vectorized=True)
+        yield Scenario("processes", (*values, "die"), 10 * seed + 3, asynchronous=seed == 1)
+        yield Scenario("processes", ("die", "hang"), 10 * seed + 4, asynchronous=seed == 0)
+        for pool in ("here", "processes", "threads") if not quick else ("processes",):
+            for number, name in enumerate(BY_SIGNAL):
+                yield Scenario(pool, values, 10 * seed + 5 + number, asynchronous=seed == 2, strike=name, n_strikes=2)
+        for pool in ("here", "processes"):
+            for what in ("deletion", "full disk"):
+                yield Scenario(pool, values, 10 * seed + 9, strike=what, n_strikes=1)
+        if not quick:
+            yield Scenario("dask", ("die",), 10 * seed + 3, asynchronous=seed == 1)
+            yield Scenario("multiprocessing", values, 10 * seed + 5, strike="SIGKILL", n_strikes=2, asynchronous=True)
+            yield Scenario("executor", values, 10 * seed + 5, strike="SIGTERM", n_strikes=1)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--quick", action="store_true", help="a few runs")
+    parser.add_argument("--only", help="runs of this pool")
+    parser.add_argument("--live", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.live:
+        live(json.loads(options.live))
+        return
+    begun, tallies = time.monotonic(), dict[str, Tally]()
+    for scenario in scenarios(quick=options.quick):
+        if options.only not in (None, scenario.pool):
+            continue
+        if time.monotonic() - begun > BOUND:
+            print(f"{BOUND:g} s are over")
+            break
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+            found = Run(scenario, Path(folder), share=0.5, max_evals=48 if options.quick else 64).complete()
+        total = tallies.setdefault(scenario.pool, Tally())
+        for name, n in asdict(found).items():
+            setattr(total, name, getattr(total, name) + n)
+        print(f"{time.monotonic() - begun:6.0f} s  {scenario.pool:<16}{'async' if scenario.asynchronous else '':<6}"
+              f"{'many' if scenario.vectorized else '':<5}{scenario.strike:<10}{found}", flush=True)  # fmt: skip
+    sys.exit(report(tallies, None if options.quick or options.only else RESULTS))
+
+
+def report(tallies: dict[str, Tally], path: Path | None) -> int:
+    """Print the table, and write it; the exit code."""
+    everything = Tally()
+    for tally in tallies.values():
+        for name, n in asdict(tally).items():
+            setattr(everything, name, getattr(everything, name) + n)
+    rows = [{"pool": pool, **asdict(tally)} for pool, tally in [*tallies.items(), ("all", everything)]]
+    print()
+    for row in [{name: name for name in rows[0]}, *rows]:
+        print("".join(f"{value!s:>{17 if name == 'pool' else 9}}" for name, value in row.items()))
+    print(f"\nvalues at the wrong point: {everything.wrong}")
+    print(f"returned values lost beyond those in flight: {everything.lost}")
+    print(f"hangs: {everything.hangs}")
+    print(f"raw tracebacks: {everything.raw}")
+    if path is not None:
+        with path.open("w", newline="") as file:
+            writer = csv.DictWriter(file, rows[0])
+            writer.writeheader()
+            writer.writerows(rows)
+    return int(everything.bad > 0)
+
+
+if __name__ == "__main__":
+    main()
