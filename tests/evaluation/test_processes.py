@@ -397,6 +397,32 @@ def test_a_call_that_takes_too_long_is_ended(function, pool):
     assert "took longer than timeout = 0.5 s at a = " in result.failures[0].error
 
 
+def test_an_answer_that_has_come_is_not_too_late():
+    """The driver's thread may be busy with another answer while a time limit passes."""
+
+    def sleeps(x):
+        time.sleep(x[0])
+        return float(x[0])
+
+    class Slow:
+        def __call__(self, task, outcomes):
+            time.sleep(2.5 * (task.x[0, 0] == 0.0))
+
+        def close(self):
+            pass
+
+    with open_pool(Call(sleeps, ("a",)), 2, timeout=2.0) as pool:
+        found = []
+        for tasks in ([0.5, 0.5], [0.0, 0.1]):  # the first two start both workers
+            for value in tasks:
+                pool.submit(Task((0,), np.array([[value]])))
+            while len(found) < 2:
+                found += pool.collect(60.0)
+            values = {task.x[0, 0]: outcome.log_likelihood for task, (outcome,) in found}
+            found, pool.journal = [], Slow()
+    assert values == {0.0: 0.0, 0.1: 0.1}
+
+
 def test_a_simulator_started_by_the_call_ends_with_it(tmp_path):
     def starts(x):
         if x[0] > 2.0:

@@ -217,7 +217,10 @@ class Evaluator:
                 self._queue += _apart(task, rows) if outcomes[rows[0]].together else [_part(task, rows)]
         tasks = [] if stopping else self._admitted()
         self._unwritten += final
-        rest.write(self._store, self._unwritten, lambda: self._write(self._unwritten, again), lambda: self._salvaging)
+        rest.write(
+            self._store, self._unwritten, lambda: self._write(self._unwritten, again),
+            lambda: self._salvaging or self.interrupted(),
+        )  # fmt: skip
         self._unwritten = []
         for i, _ in [*final, *(again if stopping else [])]:  # whoever takes up the run tries them again
             self._attempts.pop(i)

@@ -28,6 +28,7 @@ class Interrupt:
         self._pressed = False
         self._store = store
         self._signal: signal.Signals | None = None
+        self._timer: threading.Timer | None = None
 
     def __call__(self) -> bool:
         return self._pressed
@@ -47,6 +48,8 @@ class Interrupt:
         try:
             yield interrupt
         finally:
+            if interrupt._timer is not None:  # from here on the time is the caller's
+                interrupt._timer.cancel()
             for number, handler in before.items():
                 # None: the handler was not installed from Python, and cannot be put back from here
                 signal.signal(number, signal.default_int_handler if handler is None else handler)
@@ -70,9 +73,9 @@ class Interrupt:
         if self._signal is not None:  # once more: at once
             raise SystemExit(128 + number)
         self._pressed, self._signal = True, signal.Signals(number)
-        timer = threading.Timer(GRACE, self._leave_at_once)
-        timer.daemon = True  # whoever is ready before does not wait for it
-        timer.start()
+        self._timer = threading.Timer(GRACE, self._leave_at_once)
+        self._timer.daemon = True
+        self._timer.start()
 
     def _leave_at_once(self) -> NoReturn:
         """Leave a call, a fit or a pool that does not end; what has returned is on the disk."""
