@@ -1,7 +1,8 @@
 """Faults injected into whole runs: whether a value is ever wrong, lost, waited for in vain or answered by a traceback.
 
-    python -m benchmarks.faults            # more than 1,000 faults in every kind of pool (bounded: an hour at most)
-    python -m benchmarks.faults --quick    # a few runs (minutes)
+    python -m benchmarks.faults                 # thousands of faults, in pools of every kind (an hour at most)
+    python -m benchmarks.faults --minutes 20    # as many runs as that allows
+    python -m benchmarks.faults --quick         # a few runs (minutes)
 
 The log-likelihood is known in closed form, and writes down every value that it returns; at many points something goes
 wrong instead: it raises, returns what is no number, forks, hangs, crashes, leaves simulators behind. Drivers are
@@ -13,7 +14,8 @@ driver, its store is compared with what was written down:
 - a hang is a driver that does not end in time;
 - a raw traceback is an exception that is no `BasqError`, or one in a thread.
 
-The exit code is 1 if there is any of these. All runs together write their table to ``benchmarks/results/faults.csv``.
+The exit code is 1 if there is any of these. Each run is a row of ``benchmarks/results/faults.csv`` (``--quick``: of
+``faults-quick.csv``, here), and is not made again while it is there: delete the file to begin anew.
 """
 
 import argparse
@@ -30,7 +32,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -47,12 +49,11 @@ cloudpickle.register_pickle_by_value(faulty)  # workers elsewhere cannot import 
 RESULTS = Path(__file__).parent / "results" / "faults.csv"
 PRIOR = {"a": (-3.0, 3.0), "b": (-3.0, 3.0)}
 WORKERS = 2
-LIMIT = 240.0
-"""Seconds that one life of a driver may take."""
+BATCH_SIZE, QUICK = 64, 16
+LIMIT = 900.0
+"""Seconds that one life of a driver may take, also on a machine that does much else."""
 TIMEOUT = 3.0
 """Seconds that a call may take where there is a time limit."""
-BOUND = 3600.0
-"""Seconds after which no further run is begun."""
 
 
 # --- one life of a driver ---------------------------------------------------------------------------------------------
@@ -134,8 +135,9 @@ def live(spec: dict[str, Any]) -> None:
         with pool_of(scenario.pool) as pool:
             function.note("up", os.getpid())
             basq.infer(
-                function, PRIOR, pool=pool, store=spec["store"], seed=scenario.seed, batch_size=16, dlogz=0.0,
-                max_evals=spec["max_evals"], asynchronous=scenario.asynchronous, vectorized=scenario.vectorized,
+                function, PRIOR, pool=pool, store=spec["store"], seed=scenario.seed, dlogz=0.0,
+                batch_size=spec["batch_size"], max_evals=3 * spec["batch_size"],
+                asynchronous=scenario.asynchronous, vectorized=scenario.vectorized,
                 timeout=TIMEOUT if "hang" in scenario.kinds else None, progress=False,
                 callback=striker(scenario.strike if spec["strikes"] else "", Path(spec["store"])),
             )  # fmt: skip
@@ -179,20 +181,16 @@ class Tally:
     hangs: int = 0
     raw: int = 0
 
-    @property
-    def bad(self) -> int:
-        return self.wrong + self.lost + self.hangs + self.raw
-
 
 class Run:
     """One run, life after life, compared with what its function has written down."""
 
-    def __init__(self, scenario: Scenario, folder: Path, max_evals: int) -> None:
+    def __init__(self, scenario: Scenario, folder: Path, batch_size: int) -> None:
         self.scenario, self.tally = scenario, Tally(runs=1)
         self.store, self.log = folder / "run.sqlite", folder / "log"
         self.folder = folder
         self.spec = {"scenario": asdict(scenario), "store": str(self.store), "log": str(self.log),
-                     "max_evals": max_evals}  # fmt: skip
+                     "batch_size": batch_size}  # fmt: skip
         self.rng = random.Random(scenario.seed)
 
     def complete(self) -> Tally:
@@ -299,14 +297,14 @@ def scenarios(*, quick: bool) -> Iterator[Scenario]:
             yield Scenario(pool, kinds, 10 * seed + 1, asynchronous=seed == 1)
         for pool in ("processes", "executor") if not quick else ("processes",):
             yield Scenario(pool, ("raise", "give"), 10 * seed + 2, vectorized=True)
-        yield Scenario("processes", (*values, "die"), 10 * seed + 3, asynchronous=seed == 1)
-        yield Scenario("processes", ("die", "hang"), 10 * seed + 4, asynchronous=seed == 0)
         for pool in ("here", "processes", "threads") if not quick else ("processes",):
             for number, name in enumerate(BY_SIGNAL):
                 yield Scenario(pool, values, 10 * seed + 5 + number, asynchronous=seed == 2, strike=name, n_strikes=2)
         for pool in ("here", "processes"):
             for what in ("deletion", "full disk"):
                 yield Scenario(pool, values, 10 * seed + 9, strike=what, n_strikes=1)
+        yield Scenario("processes", (*values, "die"), 10 * seed + 3, asynchronous=seed == 1)
+        yield Scenario("processes", ("die", "hang"), 10 * seed + 4, asynchronous=seed == 0, share=0.1)
         if not quick:
             # each point kills eight workers: Dask calls it again elsewhere, and so do we
             yield Scenario("dask", ("die",), 10 * seed + 3, asynchronous=seed == 1, share=0.03)
@@ -317,49 +315,61 @@ def scenarios(*, quick: bool) -> Iterator[Scenario]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="a few runs")
+    parser.add_argument("--minutes", type=float, default=60.0, help="begin no run after so many (%(default)g)")
     parser.add_argument("--only", help="runs of this pool")
     parser.add_argument("--live", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.live:
         live(json.loads(options.live))
         return
-    begun, tallies = time.monotonic(), dict[str, Tally]()
+    begun, path = time.monotonic(), Path("faults-quick.csv") if options.quick else RESULTS
+    known = rows(path)
     for scenario in scenarios(quick=options.quick):
-        if options.only not in (None, scenario.pool):
+        name = {field: str(value) for field, value in asdict(scenario).items()}
+        if any(name.items() <= row.items() for row in known) or options.only not in (None, scenario.pool):
             continue
-        if time.monotonic() - begun > BOUND:
-            print(f"{BOUND:g} s are over")
+        if time.monotonic() - begun > 60.0 * options.minutes:
+            print(f"{options.minutes:g} minutes are over")
             break
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-            found = Run(scenario, Path(folder), 48 if options.quick else 64).complete()
-        total = tallies.setdefault(scenario.pool, Tally())
-        for name, n in asdict(found).items():
-            setattr(total, name, getattr(total, name) + n)
-        print(f"{time.monotonic() - begun:6.0f} s  {scenario.pool:<16}{'async' if scenario.asynchronous else '':<6}"
-              f"{'many' if scenario.vectorized else '':<5}{scenario.strike:<10}{found}", flush=True)  # fmt: skip
-    sys.exit(report(tallies, None if options.quick or options.only else RESULTS))
+            found = Run(scenario, Path(folder), QUICK if options.quick else BATCH_SIZE).complete()
+        add(path, name | asdict(found))
+        print(f"{time.monotonic() - begun:6.0f} s  {scenario.pool:<16}{scenario.strike:<10}{found}", flush=True)
+    sys.exit(report(rows(path)))
 
 
-def report(tallies: dict[str, Tally], path: Path | None) -> int:
-    """Print the table, and write it; the exit code."""
-    everything = Tally()
-    for tally in tallies.values():
-        for name, n in asdict(tally).items():
-            setattr(everything, name, getattr(everything, name) + n)
-    rows = [{"pool": pool, **asdict(tally)} for pool, tally in [*tallies.items(), ("all", everything)]]
-    print()
-    for row in [{name: name for name in rows[0]}, *rows]:
-        print("".join(f"{value!s:>{17 if name == 'pool' else 9}}" for name, value in row.items()))
-    print(f"\nvalues at the wrong point: {everything.wrong}")
-    print(f"returned values lost beyond those in flight: {everything.lost}")
-    print(f"hangs: {everything.hangs}")
-    print(f"raw tracebacks: {everything.raw}")
-    if path is not None:
-        with path.open("w", newline="") as file:
-            writer = csv.DictWriter(file, rows[0])
+def rows(path: Path) -> list[dict[str, str]]:
+    """The runs of a file."""
+    if not path.exists():
+        return []
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def add(path: Path, row: dict[str, Any]) -> None:
+    """Add a run to a file."""
+    new = not path.exists()
+    with path.open("a", newline="") as file:
+        writer = csv.DictWriter(file, row)
+        if new:
             writer.writeheader()
-            writer.writerows(rows)
-    return int(everything.bad > 0)
+        writer.writerow(row)
+
+
+def report(runs: list[dict[str, str]]) -> int:
+    """Print the sums by pool; the exit code."""
+    names = [field.name for field in fields(Tally)]
+    pools = list(dict.fromkeys(run["pool"] for run in runs))
+    print("\n| pool | " + " | ".join(names) + " |\n|---" + "|---" * len(names) + "|")
+    for pool in [*pools, "all"]:
+        sums = [sum(int(run[name]) for run in runs if pool in (run["pool"], "all")) for name in names]
+        print(f"| {pool} | " + " | ".join(map(str, sums)) + " |")
+    total = dict(zip(names, sums, strict=True))
+    print(f"\nvalues at the wrong point: {total['wrong']}")
+    print(f"returned values lost beyond those in flight: {total['lost']}")
+    print(f"hangs: {total['hangs']}")
+    print(f"raw tracebacks: {total['raw']}")
+    return int(any(total[name] for name in ("wrong", "lost", "hangs", "raw")))
 
 
 if __name__ == "__main__":
