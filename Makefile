@@ -16,7 +16,7 @@ PYTHONS := $(PYTHON)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-arviz lint house types format docs pictures bench-paper bench-engine bench-ablation bench-compare bench-cheap bench-zoo bench-certificate bench-noise bench-recognition real-world bench-workers bench-peers bench-overhead guard stale paper clean
+.PHONY: help demo test test-arviz lint house types format docs pictures bench-paper bench-engine bench-ablation bench-compare bench-cheap bench-zoo bench-certificate bench-noise bench-recognition faults real-world bench-workers bench-peers bench-overhead guard stale paper clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | awk -F ':.*## ' '{printf "  %-17s %s\n", $$1, $$2}'
@@ -67,6 +67,9 @@ bench-certificate: $(VENV)/.installed ## Measure certificates of answers, right 
 
 bench-noise: $(VENV)/.installed ## Measure the default engine on noisy log-likelihoods
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.noisy $(ARGS)
+
+faults: $(VENV)/.installed-test ## Inject faults into whole runs, in pools of every kind (half an hour; ARGS=--quick: minutes)
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.faults $(ARGS)
 
 bench-recognition: $(VENV)/.installed ## Count which noise scales are recognised in black boxes
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.recognition $(ARGS)

@@ -7,7 +7,7 @@ from typing import Any
 from basq.cheap.model import Model
 from basq.method import Method
 from basq.results.result import Result
-from basq.run.arguments import as_problem, check_callback
+from basq.run.arguments import as_callback, as_problem
 from basq.run.drive import drive
 from basq.run.replicas import replicated
 from basq.run.steps import State
@@ -33,6 +33,7 @@ def infer(
     timeout: float | None = None,
     retries: int = RETRIES,
     on_error: OnError = ON_ERROR,
+    retry_failed: bool = False,
     store: str | os.PathLike[str] | None = None,
     evaluations: Any = None,
     certify: int | None = None,
@@ -81,7 +82,11 @@ def infer(
         How often a failed call is tried again. One whose worker died is tried again once in any case.
     on_error : "record", "zero" or "raise"
         What a failed call means (exception, NaN, time-out, dead worker): nothing is known there, the likelihood is zero
-        there, or the run ends. All are in ``result.failures``.
+        there, or the run ends. All are in ``result.failures``. A call that the system has ended (out of memory, a node
+        that is gone) says nothing in any case.
+    retry_failed : bool
+        Make the failed calls of the store again: they had failed for a reason that is gone. What was learned so far is
+        learned anew, with them.
     store : path, optional
         SQLite file that every call is written to as soon as it has finished. If it holds this run already, the run is
         taken up where it was left.
@@ -126,12 +131,12 @@ def infer(
     True
     """
     space = as_problem(log_likelihood, prior, prior_transform, n_dim)
-    check_callback(callback, "the state")
+    called = as_callback(callback, "the state")
     options: dict[str, Any] = {
         "method": method, "batch_size": batch_size, "max_evals": max_evals, "max_time": max_time, "dlogz": dlogz,
         "vectorized": vectorized, "pass_dict": pass_dict, "pool": pool, "asynchronous": asynchronous,
-        "timeout": timeout, "retries": retries, "on_error": on_error, "store": store, "evaluations": evaluations,
-        "certify": certify, "seed": seed, "progress": progress, "callback": callback,
+        "timeout": timeout, "retries": retries, "on_error": on_error, "retry_failed": retry_failed, "store": store,
+        "evaluations": evaluations, "certify": certify, "seed": seed, "progress": progress, "callback": called,
     }  # fmt: skip
     if replicas is not None:
         return replicated(log_likelihood, space, replicas=replicas, **options)

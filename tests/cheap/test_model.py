@@ -329,6 +329,10 @@ def test_wrong_options_cost_no_simulation(options, message):
         (None, "log_likelihood returned None; it must return a number, at the output at a = "),
         ("a", "log_likelihood returned 'a'; it must return a number"),
         (1j, "log_likelihood returned 1j; it must return a number"),
+        (True, "log_likelihood returned True; it must return a number"),
+        (np.ma.masked, "log_likelihood returned masked; it must return a number"),
+        (np.datetime64("2020-01-01"), "log_likelihood returned .*datetime64.*; it must return a number"),
+        ("1.5", "log_likelihood returned '1.5'; it must return a number"),
         (DATA, r"log_likelihood returned array\(.*; it must return a number"),
     ],
 )

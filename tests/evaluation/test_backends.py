@@ -20,7 +20,9 @@ import pytest
 
 from basq.errors import EvaluationError, InputError
 from basq.evaluation import worker
+from basq.evaluation.backends import open_pool
 from basq.evaluation.call import Call
+from basq.evaluation.evaluator import Evaluator
 from basq.evaluation.store import Store
 from helpers import small
 from helpers.commands import run
@@ -162,6 +164,25 @@ def test_asynchronous_on_every_engine(engine):
     assert result.n_evals == 48
     truth = np.log(2 * np.pi * 0.1 / 36)
     assert abs(result.log_evidence - truth) < max(0.1, 3.0 * result.log_evidence_std)
+
+
+@pytest.mark.filterwarnings("default")
+def test_values_are_on_the_disk_while_the_driver_is_busy_on_every_engine(engine, tmp_path):
+    if isinstance(engine, Mapper):
+        pytest.skip("a map gives nothing while nobody looks")
+    path, x = tmp_path / "run.sqlite", np.random.default_rng(0).standard_normal((8, 2))
+    with Store(path, 2) as store, open_pool(Call(gauss, ("a", "b")), engine) as pool:
+        evaluator = Evaluator(pool, store, vectorized=False, retries=0, raises=False, interrupted=lambda: False)
+        evaluator.start(store.of(store.add(x[:4], x[:4], False, 0)))
+        evaluator.finish()  # all workers know the function
+        evaluator.start(store.of(store.add(x[4:], x[4:], False, 1)))
+        for _ in range(600):  # the driver thinks, and collects nothing
+            if store.counts()["done"] == 8:
+                break
+            time.sleep(0.1)
+        assert store.counts()["done"] > 4  # a worker that had no call before asks for the function
+        evaluator.finish()
+        np.testing.assert_array_equal(store.done().log_likelihood, [gauss(row) for row in x])
 
 
 @pytest.mark.filterwarnings("default")

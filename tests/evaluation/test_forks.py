@@ -160,6 +160,20 @@ def test_no_child_of_a_call_in_this_process_becomes_a_second_driver(tmp_path):
     assert out == f"{infer(gauss, max_evals=32).log_evidence!r}\n"
 
 
+def test_no_child_of_the_callback_becomes_a_second_driver(tmp_path):
+    out, _ = run_python(
+        f"""
+        import os, sys
+        sys.path.insert(0, {str(Path(__file__).parents[1])!r})
+        from helpers.small import gauss, infer
+
+        found = infer(gauss, max_evals=32, callback=lambda _: os.fork(), store={str(tmp_path / "run.sqlite")!r})
+        print(repr(found.log_evidence))
+        """
+    )
+    assert out == f"{infer(gauss, max_evals=32).log_evidence!r}\n"
+
+
 # --- answers that nobody waits for ----------------------------------------------------------------------------------
 
 

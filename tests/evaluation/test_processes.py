@@ -233,6 +233,54 @@ def test_a_bad_row_of_a_vectorised_likelihood_costs_only_itself():
     assert all(f.x[0] > 2.0 for f in result.failures)
 
 
+def raises_on_one(x):
+    if (x[:, 0] > 2.0).any():
+        breakdown()
+    return np.array([gauss(row) for row in x])
+
+
+def dies_on_one(x):
+    if (x[:, 0] > 2.0).any():
+        die()
+    return np.array([gauss(row) for row in x])
+
+
+def hangs_on_one(x):
+    if (x[:, 0] > 2.0).any():
+        time.sleep(3600.0)
+    return np.array([gauss(row) for row in x])
+
+
+@pytest.mark.parametrize(
+    ("function", "text", "options"),
+    [
+        (raises_on_one, "ArithmeticError: unlucky", {"pool": None}),
+        (raises_on_one, "ArithmeticError: unlucky", {"pool": 2}),
+        (dies_on_one, "died by signal SIGKILL", {"pool": 2}),
+        (hangs_on_one, "took longer than timeout = 0.5 s", {"pool": 2, "timeout": 0.5}),
+    ],
+    ids=["raises here", "raises", "dies", "hangs"],
+)
+def test_a_row_that_ends_a_vectorised_batch_costs_only_itself(function, text, options):
+    result = infer(function, vectorized=True, max_evals=32, **options)
+    assert 0 < result.n_failed < 16
+    assert result.n_evals + result.n_failed == 32
+    assert all(f.x[0] > 2.0 for f in result.failures)
+    assert all(f"{text}" in f.error and " at a = " in f.error for f in result.failures)  # the point, not the batch
+
+
+def test_a_batch_of_the_wrong_shape_is_not_tried_in_parts():
+    sizes = []
+
+    def not_vectorised(x):
+        sizes.append(len(x))
+        return np.dot([1.0, 2.0], x) if len(x) == 2 else 0.0  # of the right shape for two points, and wrong
+
+    with pytest.raises(EvaluationError, match=r"was given 32 points and returned shape \(\)"):
+        infer(not_vectorised, vectorized=True, batch_size=32)
+    assert sizes == [32]
+
+
 def test_a_simulator_that_exits_has_failed():
     def leaves(x):
         if x[0] > 2.0:
@@ -347,6 +395,32 @@ def test_a_call_that_takes_too_long_is_ended(function, pool):
     assert 0 < result.n_failed < 16
     assert all(f.x[0] > 2.0 for f in result.failures)
     assert "took longer than timeout = 0.5 s at a = " in result.failures[0].error
+
+
+def test_an_answer_that_has_come_is_not_too_late():
+    """The driver's thread may be busy with another answer while a time limit passes."""
+
+    def sleeps(x):
+        time.sleep(x[0])
+        return float(x[0])
+
+    class Slow:
+        def __call__(self, task, outcomes):
+            time.sleep(2.5 * (task.x[0, 0] == 0.0))
+
+        def close(self):
+            pass
+
+    with open_pool(Call(sleeps, ("a",)), 2, timeout=2.0) as pool:
+        found = []
+        for tasks in ([0.5, 0.5], [0.0, 0.1]):  # the first two start both workers
+            for value in tasks:
+                pool.submit(Task((0,), np.array([[value]])))
+            while len(found) < 2:
+                found += pool.collect(60.0)
+            values = {task.x[0, 0]: outcome.log_likelihood for task, (outcome,) in found}
+            found, pool.journal = [], Slow()
+    assert values == {0.0: 0.0, 0.1: 0.1}
 
 
 def test_a_simulator_started_by_the_call_ends_with_it(tmp_path):

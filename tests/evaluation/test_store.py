@@ -7,6 +7,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
@@ -16,7 +17,9 @@ from scipy import stats
 
 import basq
 from basq import Sampler
+from basq.cli import main
 from basq.errors import InputError, StoreError, StoreInUseError
+from basq.evaluation import rest
 from basq.evaluation import store as store_module
 from basq.evaluation.call import Outcome
 from basq.evaluation.calls import Calls
@@ -360,11 +363,61 @@ def test_a_full_disk_is_told_and_costs_only_what_it_cannot_hold(path):
     samplers = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Sampler, "_begin", watched(Sampler._begin, samplers))
+        patch.setattr(rest, "ROOM", 0.0)
+        patch.setattr(tempfile, "tempdir", str(path.parent))
         with pytest.raises(StoreError, match="cannot be written: database or disk is full") as caught:
             infer(likelihood, store=path)
     assert len(caught.value.observations) >= 20
     with Store(path) as store:
-        assert store.counts()["done"] >= 20
+        n_stored = store.counts()["done"]
+        assert n_stored >= 20
+    (second,) = path.parent.glob("*.values")
+    assert f"are in {second}: when there is room, basq tell {path} {second}" in str(caught.value)
+    main(["tell", str(path), str(second)])
+    with Store(path) as store:
+        assert store.counts()["done"] == n_done > n_stored  # each call that was made
+        np.testing.assert_array_equal(store.done().log_likelihood, [gauss(x) for x in store.done().x])
+
+
+def test_values_that_met_a_full_disk_are_written_when_there_is_room(path, monkeypatch, plain):
+    monkeypatch.setattr(rest, "LOOK", 0.0)
+    finish, refused = Store.finish, []
+
+    def full(self, outcomes):
+        if len(refused) < 3 and self.counts()["done"] >= 20:
+            refused.append(outcomes)
+            raise StoreError(f"{self} cannot be written: database or disk is full.")
+        finish(self, outcomes)
+
+    monkeypatch.setattr(Store, "finish", full)
+    assert infer(gauss, store=path).log_evidence == plain.log_evidence
+    assert len(refused) == 3
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_store_that_is_deleted_while_it_is_used_is_noticed_and_nothing_is_lost(path, replaced):
+    calls = []
+
+    def deletes(x):
+        calls.append(x)
+        if len(calls) == 20:
+            path.unlink()
+            if replaced:
+                path.touch()
+        return gauss(x)
+
+    with pytest.raises(StoreError, match="replaced by another file" if replaced else "was deleted or moved"):
+        infer(deletes, store=path)
+    assert len(calls) == 20  # at once
+    (kept,) = path.parent.glob(f"{path.stem}-*.sqlite")
+    with Store(kept) as store:
+        assert store.counts()["done"] == 20
+
+
+@pytest.mark.parametrize("name", [":memory:", "file:run.sqlite?mode=memory"])
+def test_a_store_that_would_keep_nothing_is_refused(name):
+    with pytest.raises(StoreError, match="give the name of a file; without store, the calls stay in memory"):
+        infer(gauss, store=name)
 
 
 def watched(method, found):

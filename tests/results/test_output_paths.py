@@ -54,3 +54,11 @@ def test_a_saved_result_is_replaced_by_another_and_by_nothing_else(run, tmp_path
     with pytest.raises(InputError, match="which is a saved result"):
         run[0].report(path)
     assert basq.Result.load(path).log_evidence == run[0].log_evidence
+
+
+@pytest.mark.parametrize("verb", ["save", "report"])
+def test_places_where_no_file_can_be_written(run, tmp_path, verb):
+    with pytest.raises(InputError, match=f"{verb}.*: there is no directory .*no-such"):
+        getattr(run[0], verb)(tmp_path / "no-such" / "result")
+    with pytest.raises(InputError, match="this is a directory"):
+        getattr(run[0], verb)(tmp_path)

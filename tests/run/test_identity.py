@@ -63,6 +63,35 @@ CHANGES = {
         "def twice(f):\n    @functools.wraps(f)\n    def g(x): return 2 * f(x)\n    return g\n"
         "K = 1\n@twice\ndef log_likelihood(x): return K * x[0]", "K = 1", "K = 2", "K",
     ),
+    "an attribute of an object that is called": (
+        "class F:\n    def __init__(self, k): self.k = k\n    def __call__(self, x): return self.k * x[0]\n"
+        "log_likelihood = F(1)", "F(1)", "F(2)", "self.k",
+    ),
+    "of one whose method is called": (
+        "class F:\n    def __init__(self, k): self.k = k\n    def value(self, x): return self.k * x[0]\n"
+        "log_likelihood = F(1).value", "F(1)", "F(2)", "self.k",
+    ),
+    "in a slot": (
+        "class F:\n    __slots__ = ('k',)\n    def __init__(self, k): self.k = k\n"
+        "    def __call__(self, x): return self.k * x[0]\nlog_likelihood = F(1)", "F(1)", "F(2)", "self.k",
+    ),
+    "next to one that the calls change": (
+        "class F:\n    def __init__(self, k): self.k, self.n = k, 0\n"
+        "    def __call__(self, x):\n        self.n += 1\n        return self.k * x[0]\n"
+        "log_likelihood = F(1)", "F(1)", "F(2)", "self.k",
+    ),
+    "an attribute of its class": (
+        "class F:\n    K = 1\n    def __call__(self, x): return self.K * x[0]\nlog_likelihood = F()",
+        "K = 1", "K = 2", "self.K",
+    ),
+    "a method of an object that is called": (
+        "class F:\n    def g(self, y): return y * 1\n    def __call__(self, x): return self.g(x[0])\n"
+        "log_likelihood = F()", "y * 1", "y * 2", "F.g",
+    ),
+    "a property": (
+        "class F:\n    @property\n    def g(self): return 1\n    def __call__(self, x): return self.g * x[0]\n"
+        "log_likelihood = F()", "return 1", "return 2", "F.g",
+    ),
     "a number's type": ("K = 1\ndef log_likelihood(x): return x[0] // K", "K = 1", "K = 1.0", "K"),
 }  # fmt: skip
 
@@ -101,6 +130,15 @@ SAME = {
     "a closure that counts": (
         "def make(n):\n    def f(x):\n        nonlocal n\n        n += 1\n        return x[0]\n    return f\n"
         "log_likelihood = make(0)", "make(0)", "make(5)",
+    ),
+    "attributes that count and keep": (
+        "class F:\n    def __init__(self): self.n, self.seen, self.calls = 0, {}, []\n"
+        "    def __call__(self, x):\n        self.n += 1\n        self.seen[x[0]] = 1\n        self.calls.append(x)\n"
+        "        return x[0]\nlog_likelihood = F()", "0, {}, []", "5, {1: 2}, [3]",
+    ),
+    "a method that is not used": (
+        "class F:\n    def plot(self): return 1\n    def __call__(self, x): return x[0]\nlog_likelihood = F()",
+        "return 1", "return 2",
     ),
     "a helper that counts": (
         "N = []\ndef g(x): N.append(x)\ndef log_likelihood(x):\n    g(x)\n    return x[0] + 0 * len(N)", "[]", "[1]",

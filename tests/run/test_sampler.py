@@ -190,6 +190,13 @@ def test_noise_is_passed_on():
         (([99], [1.0]), {}, "call 99 was never asked for; nothing was recorded"),
         (([2, 8], [1.0, 1.0]), {}, "call 8 has been told already; nothing was recorded"),
         (([0], ["high"]), {}, "not numbers"),
+        (([0], ["1.5"]), {}, "not numbers"),
+        (([0], None), {}, "not numbers"),
+        (([0], [True]), {}, "not numbers"),
+        (([0], np.ma.array([1.0], mask=[True])), {}, "not numbers"),
+        (([0], [np.ma.masked]), {}, "not numbers"),
+        (([0], np.array(["2020-01-01"], "datetime64[D]")), {}, "not numbers"),
+        (([0], [1.0], [True]), {}, "not numbers"),
         (([0], [np.inf]), {}, "finite numbers, -inf and NaN"),
         (([0], [1.0], -1.0), {}, "noise of 0 or more"),
         (([0], [1.0]), {"state": "lost"}, "state='lost'"),
@@ -209,6 +216,15 @@ def test_wrong_tells_record_nothing(arguments, options, text):
 def test_wrong_asks(n):
     with pytest.raises(InputError, match="positive whole number of points"):
         Sampler(PRIOR, **OPTIONS).ask(n)
+
+
+@pytest.mark.parametrize("value", [True, np.ma.masked, "1.5", np.datetime64("2020-01-01"), None])
+def test_values_computed_elsewhere_are_numbers(value):
+    sampler = Sampler(PRIOR, **OPTIONS)
+    for given in (value, [value]):
+        with pytest.raises(InputError, match="must be numbers"):
+            sampler.add([[0.0, 0.0]], given)
+    assert sampler.store.counts()["done"] == 0
 
 
 def test_unit_cube_transform_and_density_priors():

@@ -10,6 +10,7 @@ import numpy as np
 
 from basq.cheap.integrate import Marginal, integrate
 from basq.errors import EvaluationError, InputError
+from basq.evaluation.reals import real, reals, short
 from basq.prior import Prior, as_prior
 from basq.types import FloatArray
 
@@ -133,7 +134,7 @@ class Model:
         one_by_one = self._each(output, values)
         try:
             with np.errstate(all="ignore"):
-                together = np.asarray(self.log_likelihood(output, **self._named(values)), dtype=float)
+                together = reals(self.log_likelihood(output, **self._named(values)))
         except Exception:  # it wants single numbers
             return False
         return together.shape == (N_TRIED,) and bool(np.allclose(together, one_by_one, rtol=1e-9, equal_nan=True))
@@ -143,7 +144,7 @@ class Model:
 
     def _many(self, output: Any, values: FloatArray) -> FloatArray:
         with np.errstate(all="ignore"):
-            found = np.asarray(self.log_likelihood(output, **self._named(values)), dtype=float)
+            found = _read(reals, self.log_likelihood(output, **self._named(values)))
         return np.array([_checked(value, i, values, self.cheap.names) for i, value in enumerate(found)])
 
     def _each(self, output: Any, values: FloatArray) -> FloatArray:
@@ -152,11 +153,15 @@ class Model:
 
     def _value(self, output: Any, cheap: dict[str, float]) -> float:
         value = self.log_likelihood(output, **cheap)
-        strange = isinstance(value, str | bytes | None) or np.iscomplexobj(value)
-        array = np.empty(0) if strange else np.asarray(value, dtype=float)
-        if array.size != 1:
-            raise EvaluationError(f"log_likelihood returned {value!r:.60}; it must return a number.")
-        return float(array.reshape(()))
+        return float(_read(real, value))
+
+
+def _read(read: Callable[[Any], Any], value: Any) -> Any:
+    """Read what the likelihood gave."""
+    try:
+        return read(value)
+    except (TypeError, ValueError) as error:
+        raise EvaluationError(f"log_likelihood returned {short(value)}; it must return a number.") from error
 
 
 def _bind(function: Callable[..., Any], **options: Any) -> None:

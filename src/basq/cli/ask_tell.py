@@ -13,6 +13,7 @@ from basq.cheap.model import Model as ExpensiveAndCheap
 from basq.cli.model import Model, execute, get, split
 from basq.cli.output import check_outputs, say
 from basq.errors import InputError, StoreError
+from basq.evaluation import rest
 from basq.evaluation.store import Store
 from basq.run.arguments import as_pending
 from basq.run.points import Points
@@ -85,12 +86,25 @@ def tell(options: Any) -> None:
     if any(path.suffix == ".json" for path in options.values):
         _tell_outputs(options)
         return
+    if any(path.suffix == rest.ENDING for path in options.values):
+        _tell_rest(options)
+        return
     sampler = Sampler.open(options.store)
     values = [value for path in options.values for value in _read_values(path)]
     ids, numbers, noise, errors = (list(column) for column in zip(*values, strict=True)) if values else ([],) * 4
     sampler.tell(ids, numbers, noise, error=errors)
     n_failed, counts = sum(math.isnan(v) for v in numbers), sampler.store.counts()
     print(f"{len(ids) - n_failed} values, {n_failed} failures; {counts['pending']} calls are still pending.")
+
+
+def _tell_rest(options: Any) -> None:
+    """Read what the store could not take when its disk was full."""
+    rows = [row for path in options.values for row in rest.read(path)]
+    with Store(options.store) as store:
+        waiting = set(store.waiting().ids.tolist())
+        news = [row for row in rows if row[0] in waiting]  # the others were written meanwhile
+        store.finish(news)
+        print(f"{len(news)} outcomes; {store.counts()['pending']} calls are still pending.")
 
 
 def _tell_outputs(options: Any) -> None:

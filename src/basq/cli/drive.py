@@ -7,7 +7,7 @@ from typing import Any
 from basq.cli.model import Model, split
 from basq.cli.output import check_outputs, say, writing
 from basq.cli.parser import DONE, INTERRUPTED, NOT_CONVERGED
-from basq.errors import InputError
+from basq.errors import InputError, counted
 from basq.evaluation.call import Call
 from basq.evaluation.store import Store
 from basq.extras import registered
@@ -64,16 +64,24 @@ def _drive(
         registered("basq.pools", calls["pool"].partition(":")[0])  # can be found at all
     # made before the first call, so that the store knows its model whatever happens
     sampler = Sampler(model.prior, store=path, log_likelihood=model.log_likelihood, seed=seed, **budget)
+    again = getattr(options, "retry_failed", False)
     with sampler.store as store, store.driving():
         store.set(command={"model": model.place, **calls})
         ended, words = _standing(store, sampler.recipe.stopping)
+        n_failed = store.counts()["failed"]
+        if again and n_failed:
+            ended, words = False, f"{counted(n_failed, 'failed call')} to be made again"
     say(f"basq: {path}, {words}", sys.stderr)
     given = {key: value for key, value in calls.items() if value is not None}
-    result = infer(
-        model.log_likelihood, model.prior, store=path, max_time=options.max_time,
-        certify=getattr(options, "certify", None),
-        progress=not (ended or options.no_progress), **budget, **given,
-    )  # fmt: skip
+    try:
+        result = infer(
+            model.log_likelihood, model.prior, store=path, max_time=options.max_time,
+            certify=getattr(options, "certify", None), retry_failed=again,
+            progress=not (ended or options.no_progress), **budget, **given,
+        )  # fmt: skip
+    except SystemExit:  # by a signal
+        print(f"basq: go on with: basq resume {path}", file=sys.stderr)
+        raise
     say(result)
     code = DONE if result.converged else NOT_CONVERGED
     if result.status is Status.INTERRUPTED:
@@ -88,7 +96,7 @@ def _drive(
 
 def _standing(store: Store, target: Stopping) -> tuple[bool, str]:
     """Whether a run has ended, by its last step; and where it stands, with the targets that its store keeps."""
-    n_done, n_asked = store.counts()["done"], store.extent()[0]
+    n_done, n_asked = store.counts()["done"], store.n_calls
     targets = f"at most {target.max_evals} calls, dlogz = {target.dlogz:g}"
     if not n_asked:
         return False, f"a new run: {targets}"

@@ -40,6 +40,7 @@ exit codes:
   2    wrong use
   3    not converged (compare, certify: not decided, or contradicted)
   130  interrupted (Ctrl-C); resume goes on
+  129, 143  ended by SIGHUP or SIGTERM; resume goes on
 """
 
 MODEL_HELP = """Without a name, the file's log_likelihood and prior are taken, or its
@@ -162,6 +163,8 @@ def _add_resume(commands: Commands) -> None:
     resume.add_argument(
         "--model", help="file.py or file.py:name, if it has moved or the run was not started by basq run"
     )
+    resume.add_argument("--retry-failed", action="store_true",
+                        help="make failed calls again: the reason of their failing is gone")  # fmt: skip
     _add_budget(resume, default=False)
     _add_calls(resume)
 

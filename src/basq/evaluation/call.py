@@ -1,6 +1,5 @@
 """One call of the user's log-likelihood, checked."""
 
-import contextlib
 import inspect
 import json
 import time
@@ -15,15 +14,14 @@ import numpy as np
 
 from basq.errors import EvaluationError, InputError
 from basq.evaluation.forks import OneProcess
+from basq.evaluation.reals import NOT_NUMBERS, real, short
 from basq.types import FloatArray, LogLikelihood
 
 OURS = [Path(__file__).parents[1] / room for room in ("evaluation", "cheap")]
 """Where functions of the user's are called from."""
-NOT_NUMBERS: tuple[type, ...] = (
-    *(bool, str, bytes, complex, type(None)),
-    *(np.bool_, np.character, np.complexfloating, np.datetime64, np.timedelta64, np.void),
-)
-"""What is no real number, though NumPy or Python would make one of some of these."""
+
+UNKNOWN = float("inf")
+"""Noise of a failed call that was ended from outside: nothing is known of its value, not even that there is none."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +33,8 @@ class Outcome:
     log_likelihood : float or None
         None for a failed call.
     noise : float
-        Standard deviation of the value; NaN if it is noisy and nobody knows how much.
+        Standard deviation of the value; NaN if it is noisy and nobody knows how much, `UNKNOWN` if the system has
+        ended the call.
     extra : str or None
         Further outputs of the function, as JSON.
     output : bytes or None
@@ -46,6 +45,8 @@ class Outcome:
         Where in the user's code, if it raised.
     lost : bool
         Whether the call never came back (its worker died), which says little about the point.
+    together : bool
+        Whether it is the failure of a whole batch, any of whose points may be to blame.
     seconds : float
         Time in the user's function.
     worker : str
@@ -59,12 +60,18 @@ class Outcome:
     error: str | None = None
     traceback: str | None = None
     lost: bool = False
+    together: bool = False
     seconds: float = 0.0
     worker: str = ""
 
     @classmethod
     def failed(cls, error: str, trace: str | None = None, **details: Any) -> "Outcome":
         return cls(None, error=error, traceback=trace, **details)
+
+    @classmethod
+    def failed_together(cls, n: int, error: str, **details: Any) -> "list[Outcome]":
+        """The outcomes of n points that were evaluated together."""
+        return [cls.failed(error, together=n > 1, **details)] * n
 
 
 @dataclass(frozen=True)
@@ -94,7 +101,8 @@ class Call:
     def attempt(self, x: FloatArray) -> list[Outcome]:
         """Evaluate points (n, d), in one call if the function takes many; a failure is an outcome, not an exception."""
         if self.vectorized:
-            return self._timed(x, f"a batch of {len(x)} points", self._many)
+            where = place(self.names, x[0]) if len(x) == 1 else f"a batch of {len(x)} points"
+            return self._timed(x, where, self._many)
         return [self._timed(row, place(self.names, row), self._one)[0] for row in x]
 
     def _timed(self, x: FloatArray, where: str, read: Any) -> list[Outcome]:
@@ -103,7 +111,9 @@ class Call:
         with guarded("log_likelihood", where) as failed:
             outcomes = read(self.function(self._form(x)), x)
         seconds = (time.perf_counter() - start) / n
-        return [replace(outcome, seconds=seconds) for outcome in (failed * n or outcomes)]
+        if failed:  # what it returned may be wrong for other reasons than a bad point: it is not asked again
+            outcomes = [replace(failed[0], together=n > 1 and failed[0].traceback is not None)] * n
+        return [replace(outcome, seconds=seconds) for outcome in outcomes]
 
     def _one(self, value: Any, x: FloatArray) -> list[Outcome]:
         """Read the answer at a single point (d,): a number, (number, noise), or either followed by a dict of extras."""
@@ -207,11 +217,10 @@ def _number(value: Any, rest: str) -> float:
             f"log_likelihood returned shape {array.shape}{rest} "
             "For whole batches at once set vectorized=True, on the command line --vectorized."
         )
-    item: Any = np.asarray(array).reshape(())[()]
-    if not (np.ma.is_masked(array) or np.ma.is_masked(item) or isinstance(item, NOT_NUMBERS)):
-        with contextlib.suppress(TypeError, ValueError, OverflowError):
-            return float(item)
-    raise EvaluationError(f"log_likelihood returned {_short(value)}{rest}")
+    try:
+        return real(array)
+    except TypeError as error:
+        raise EvaluationError(f"log_likelihood returned {short(value)}{rest}") from error
 
 
 def _as_given(values: Any) -> Any:
@@ -222,7 +231,7 @@ def _as_given(values: Any) -> Any:
         return np.array(values, dtype=object)
     except ValueError as error:
         raise EvaluationError(
-            f"log_likelihood returned {_short(values)}, whose parts have different shapes; it must return a number, "
+            f"log_likelihood returned {short(values)}, whose parts have different shapes; it must return a number, "
             "or one for each point of a batch (vectorized)."
         ) from error
 
@@ -242,7 +251,7 @@ def _column(values: Any, x: FloatArray) -> list[Any]:
     rows = list(values if isinstance(values, list | tuple) else array)  # an array of a list has lost masks in it
     if all(isinstance(row, NOT_NUMBERS) for row in rows):
         raise EvaluationError(
-            f"log_likelihood (vectorized) returned {_short(values)}, not numbers; "
+            f"log_likelihood (vectorized) returned {short(values)}, not numbers; "
             "it must return one for each point, finite or -inf (zero likelihood)."
         )
     return rows
@@ -285,8 +294,3 @@ def _line(error: BaseException) -> str:
 def _storable(text: str) -> str:
     """Text that can be encoded: file names may hold what is no character."""
     return text.encode(errors="backslashreplace").decode()
-
-
-def _short(value: Any) -> str:
-    text = " ".join(repr(value).split())
-    return text if len(text) <= 60 else text[:57] + "..."

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from basq.evaluation.call import UNKNOWN
 from basq.types import BoolArray, FloatArray, IntArray
 
 
@@ -56,6 +57,11 @@ class Calls:
     @property
     def u(self) -> FloatArray:
         return self.table[:, 5 + self._n_dim :]
+
+    def silent(self, on_error: str) -> BoolArray:
+        """Which calls, (n,), say nothing: those that failed; if that means zero, only those ended from outside."""
+        failed: BoolArray = np.isnan(self.log_likelihood)
+        return failed & (self.noise == UNKNOWN) if on_error == "zero" else failed
 
     @property
     def _n_dim(self) -> int:

@@ -6,24 +6,32 @@ import queue
 import signal
 import threading
 import time
+import uuid
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from multiprocessing.connection import wait
 from typing import Any
 
-from basq.evaluation.call import Call, Outcome
+from basq.evaluation.call import UNKNOWN, Call, Outcome
+from basq.evaluation.guard import MARK, end, guard, kill
+from basq.evaluation.journal import Journal
 from basq.evaluation.pipe import Answering, Asking
 from basq.evaluation.task import Answer, Task
-from basq.evaluation.worker import end, end_group, pack, serve
+from basq.evaluation.worker import pack, serve
 from basq.types import FloatArray
 
 ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL", "VECLIB_MAXIMUM", "NUMEXPR")}
 """Environment of a worker: workers share the machine, so none of them may take it all."""
 DEATH_CHECK = 1.0
 """Seconds between two looks at whether a worker lives: its pipe stays open if a process it has forked holds it."""
+LOADING = 300.0
+"""Seconds that a worker has to start and to import what the function needs, where calls have a time limit."""
 LAST_BREATH = 1.0
 """Seconds that a worker which has hung up gets to end by itself, so that its exit code can be told."""
+
+CRASHES = {getattr(signal, f"SIG{name}", 0) for name in ("ABRT", "BUS", "FPE", "ILL", "SEGV", "SYS", "TRAP")}
+"""Signals that a process brings upon itself. Others are sent: by the system when memory runs out, by a queue."""
 
 
 class Child:
@@ -43,9 +51,12 @@ class Child:
         context = get_context("loky")  # a fresh interpreter that does not run the user's script again
         self.connection, theirs = context.Pipe()
         self._pipe = Asking(self.connection)
-        self.process = context.Process(target=serve, args=(Answering(theirs), payload), daemon=True, env=ONE_THREAD)
+        self._mark, self._started = uuid.uuid4().hex, time.monotonic()
+        environment = ONE_THREAD | {MARK: self._mark}
+        self.process = context.Process(target=serve, args=(Answering(theirs), payload), daemon=True, env=environment)
         with _may_have_children():
             self.process.start()
+        guard.watch(self.process.pid, self._mark)
         theirs.close()
         self.task: Task | None = None
         self.deadline = float("inf")
@@ -56,9 +67,10 @@ class Child:
         return bool(self.process.is_alive())
 
     def start(self, task: Task, timeout: float | None) -> None:
-        """Hand over a task; its time begins when the process is up."""
+        """Hand over a task; its time begins when the process is up, which has a time of its own."""
         self.task = task
-        self.deadline = time.monotonic() + timeout if timeout is not None and self._ready else float("inf")
+        if timeout is not None:
+            self.deadline = time.monotonic() + timeout if self._ready else self._started + LOADING
         with contextlib.suppress(OSError):  # it has died meanwhile: `answer` will say so
             self._pipe.ask(task.x)
 
@@ -89,14 +101,18 @@ class Child:
         self.process.join(LAST_BREATH)
         self.kill()
         error = f"The worker process died {self._cause()} at {self.task.where}."
-        return [Outcome.failed(error, lost=True)] * len(self.task.x)
+        noise = 0.0 if self._crashed else UNKNOWN
+        return Outcome.failed_together(len(self.task.x), error, lost=True, noise=noise)
 
     def overdue(self, timeout: float) -> list[Outcome]:
         """End the process and with it the call."""
         assert self.task is not None
         self.kill()
+        if not self._ready:
+            error = f"The worker process had not loaded log_likelihood after {LOADING:g} s, at {self.task.where}."
+            return Outcome.failed_together(len(self.task.x), error, lost=True, noise=UNKNOWN)
         error = f"The call took longer than timeout = {timeout:g} s at {self.task.where}; it was ended."
-        return [Outcome.failed(error, seconds=timeout)] * len(self.task.x)
+        return Outcome.failed_together(len(self.task.x), error, seconds=timeout)
 
     def evaluate(self, x: FloatArray, timeout: float) -> list[Outcome]:
         """Evaluate points (n, d) and wait for the outcomes; an interrupt ends the process and with it the call."""
@@ -117,12 +133,18 @@ class Child:
 
     def kill(self) -> None:
         """End the process at once, and whatever it has started."""
+        end(self.process.pid, self._mark)  # the others first: without it, they may be nobody's
         if self.alive:
-            end(self.process.pid)
-        else:
-            end_group(self.process.pid)
+            kill(self.process.pid)
         self.process.join()
+        guard.forget(self.process.pid)
         self.connection.close()
+
+    @property
+    def _crashed(self) -> bool:
+        """Whether it has ended by itself, rather than by a signal that others send."""
+        code = self.process.exitcode
+        return code is not None and (code >= 0 or -code in CRASHES)
 
     def _cause(self) -> str:
         code = self.process.exitcode
@@ -164,13 +186,15 @@ class Processes:
 
     Attributes
     ----------
-    journal : callable or None
+    journal : Journal or None
         Told of every answer at once, in the pool's thread.
     """
 
+    at_stake = 0
+
     def __init__(self, call: Call, n_workers: int, timeout: float | None) -> None:
         self.n_workers = n_workers
-        self.journal: Callable[[Task, list[Outcome]], None] | None = None
+        self.journal: Journal | None = None
         self._payload, self._timeout = pack(call), timeout
         self._tasks: deque[Task] = deque()
         self._answers: queue.SimpleQueue[Answer | Exception] = queue.SimpleQueue()
@@ -214,6 +238,8 @@ class Processes:
             self._thread.join()
             self._wake.close()
             self._woken.close()
+            if self.journal is not None:
+                self.journal.close()
 
     def _call(self) -> None:
         """Wake the thread, after there is something for it to see."""
@@ -260,7 +286,9 @@ class Processes:
                 child = busy[ready]
                 self._report(child, child.answer(self._timeout))
         for child in busy.values():
-            if child.task is not None and child.deadline <= time.monotonic() and self._timeout is not None:
+            late = child.task is not None and child.deadline <= time.monotonic()
+            # it may have answered while others were looked after
+            if late and self._timeout is not None and not child.connection.poll():
                 self._report(child, child.overdue(self._timeout))
             elif child.task is not None and child.silent:
                 self._report(child, child.dead())

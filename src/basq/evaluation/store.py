@@ -12,7 +12,6 @@ import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from basq.errors import StoreError, StoreInUseError
 from basq.evaluation.call import Outcome
 from basq.evaluation.calls import Calls
 from basq.evaluation.lock import Lock
+from basq.evaluation.place import Place, as_file
 from basq.evaluation.schema import APPLICATION_ID, FORMAT, MIGRATIONS, OUTPUTS, SCHEMA
 from basq.observations import Failure
 from basq.types import BoolArray, FloatArray, IntArray
@@ -47,11 +47,8 @@ class Store:
     """
 
     def __init__(self, path: str | os.PathLike[str] | None, n_dim: int | None = None) -> None:
-        if not isinstance(path, str | os.PathLike | None):
-            raise StoreError(f"store={path!r}: give the name of a file, or None.")
-        self.path = None if path is None else Path(path)
-        if self.path is not None and not self.path.parent.is_dir():
-            raise StoreError(f"store={str(path)!r}: the directory {self.path.parent} does not exist.")
+        self.path = as_file(path)
+        self.place = Place(self.path)
         if n_dim is None and (self.path is None or not self.path.exists()):
             raise StoreError(f"There is no store {str(path)!r}.")
         self._writing = threading.RLock()  # values may be told from other threads
@@ -127,6 +124,7 @@ class Store:
             if inside:
                 yield
                 return
+            self.place.check()
             try:
                 self._connection.execute("BEGIN IMMEDIATE")
                 try:
@@ -157,6 +155,10 @@ class Store:
     def driven(self) -> bool:
         """Whether somebody is `driving`."""
         return self._lock.taken
+
+    def copy(self, target: sqlite3.Connection) -> None:
+        """Copy everything into another database."""
+        self._connection.backup(target)
 
     # --- what does not change during a run ----------------------------------------------------------------------------
 
@@ -280,8 +282,13 @@ class Store:
         """Calls that have a value."""
         return self._select("state = 'done'")
 
+    @property
+    def n_calls(self) -> int:
+        """How many calls there are."""
+        return int(self._connection.execute("SELECT count(*) FROM calls").fetchone()[0])
+
     def extent(self) -> tuple[int, int]:
-        """How many calls there are, and the number of the next batch."""
+        """The id of the next call, and the number of the next batch."""
         last, batch = self._connection.execute("SELECT max(id), max(batch) FROM calls").fetchone()
         return (0, 0) if last is None else (last + 1, batch + 1)
 

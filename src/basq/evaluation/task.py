@@ -39,10 +39,15 @@ class Pool(Protocol):
     ----------
     n_workers : int
         How many tasks can run at once.
+    at_stake : int
+        How many of the oldest tasks may be under way, where a call that ends its process ends the run.
     """
 
     @property
     def n_workers(self) -> int: ...
+
+    @property
+    def at_stake(self) -> int: ...
 
     def submit(self, task: Task) -> None:
         """Queue a task."""

@@ -6,9 +6,10 @@ import pickle
 import signal
 import socket
 import threading
-import time
 import traceback
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from types import FrameType
 from typing import Any
 
 from threadpoolctl import threadpool_limits
@@ -20,8 +21,11 @@ from basq.types import FloatArray
 
 MOST_KEPT = 16
 """Functions that a worker remembers; one that is forgotten too early is sent again."""
-ORPHAN_CHECK = 1.0
-"""Seconds between two looks at whether the driver still lives."""
+
+ENDINGS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+"""Signals by which schedulers and terminals end a run, and all of its processes."""
+GRACE = 20.0
+"""Seconds for what can still be finished then: most schedulers kill after 30."""
 
 
 def pack(call: Call) -> bytes:
@@ -75,41 +79,41 @@ def attempt(call: Call | Unloadable, x: FloatArray) -> list[Outcome]:
 
 def serve(pipe: Answering, payload: bytes) -> None:
     """Answer points with outcomes until the driver hangs up."""
-    _end_with_driver()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the driver's to handle
+    leaving = Leaving()
     if hasattr(os, "setsid"):
         os.setsid()  # a group of our own, which ends as a whole: a simulator started by the call, too
     call = unpack(payload)
     with contextlib.suppress(EOFError, OSError):  # the driver is gone
         pipe.send(None)  # ready: from here on the time belongs to the calls
-        while True:
-            pipe.send(attempt(call, pipe.recv()))
+        while not leaving.asked:
+            x = pipe.recv()
+            with leaving.later():
+                pipe.send(attempt(call, x))
 
 
-def end(pid: int) -> None:
-    """Kill a worker process and whatever it has started."""
-    end_group(pid)
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(pid, getattr(signal, "SIGKILL", signal.SIGTERM))
+class Leaving:
+    """Ends this process when a signal asks for it: at once where it is idle, otherwise after the call."""
 
+    def __init__(self) -> None:
+        self.asked = self._busy = False
+        for number in ENDINGS:
+            signal.signal(number, self._ask)
 
-def end_group(pid: int) -> None:
-    """Kill what a worker process has started; it may have died before."""
-    if hasattr(os, "killpg"):
-        with contextlib.suppress(ProcessLookupError, PermissionError):  # nothing left, or too young to have a group
-            os.killpg(pid, signal.SIGKILL)
+    @contextlib.contextmanager
+    def later(self) -> Iterator[None]:
+        """Not while this lasts, if it does not last too long."""
+        self._busy = True
+        yield
+        self._busy = False
 
-
-def _end_with_driver() -> None:
-    """End this process soon after the driver has died, also in the middle of a call."""
-    driver = os.getppid()
-
-    def watch() -> None:
-        while os.getppid() == driver:
-            time.sleep(ORPHAN_CHECK)
-        end(os.getpid())
-
-    threading.Thread(target=watch, daemon=True).start()
+    def _ask(self, number: int, frame: FrameType | None) -> None:
+        if not self._busy:
+            os._exit(128 + number)
+        self.asked = True
+        timer = threading.Timer(GRACE, os._exit, [128 + number])
+        timer.daemon = True
+        timer.start()
 
 
 # --- workers of a given pool: the function travels to each of them once -----------------------------------------------

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from basq.errors import InputError, counted
+from basq.errors import counted
 from basq.evaluation.call import place
 from basq.plots import plot_calibration, plot_corner, plot_run, plot_slices, plot_time
 from basq.plots.audits import audited
@@ -22,7 +22,7 @@ from basq.plots.run import duration
 from basq.report.parts import Html, picture, section, signed, table, text
 from basq.report.proof import certificate, proven
 from basq.report.tables import UNSURE, cheap_line, headline, html_name, shown
-from basq.report.target import spare
+from basq.report.target import spare, writable
 from basq.version import __version__
 
 if TYPE_CHECKING:
@@ -62,22 +62,10 @@ def write_report(
     truth: float | None = None,
 ) -> None:
     """Write the page; arguments as in ``Result.report``."""
-    target = _writable(Path(path))
+    target = Path(path)
+    writable(target, "report", "run.html")  # better known before the pictures are drawn than after
+    spare(target)
     target.write_text(page(result, title=title, truths=truths, truth=truth), encoding="utf-8")
-
-
-def _writable(path: Path) -> Path:
-    """The path, if a file can be written there: better known before the pictures are drawn than after."""
-    if not path.parent.is_dir():
-        raise InputError(
-            f"report({str(path)!r}): there is no directory {str(path.parent)!r}; make it, or name another."
-        )
-    if path.is_dir():
-        raise InputError(f"report({str(path)!r}): this is a directory; give the name of a file, such as 'run.html'.")
-    if not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise InputError(f"report({str(path)!r}): this file may not be written; name one that may.")
-    spare(path)
-    return path
 
 
 def page(result: "Result", *, title: str | None = None, truths: Truths = None, truth: float | None = None) -> str:

@@ -18,6 +18,17 @@ BESIDE = ("-journal", "-wal", "-shm", ".lock")
 CODE = (".py", ".ipynb")
 
 
+def writable(path: Path, verb: str, example: str) -> None:
+    """Refuse a path at which no file can be written, for the one who has called a method of this name."""
+    given = f"{verb}({str(path)!r})"
+    if not path.parent.is_dir():
+        raise InputError(f"{given}: there is no directory {str(path.parent)!r}; make it, or name another.")
+    if path.is_dir():
+        raise InputError(f"{given}: this is a directory; give the name of a file, such as {example!r}.")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise InputError(f"{given}: this file may not be written; name one that may.")
+
+
 def spare(path: str | os.PathLike[str], inputs: Iterable[str | os.PathLike[str]] = (), *, saves: bool = False) -> None:
     """Refuse to write an output over what could not be made again.
 

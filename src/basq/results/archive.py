@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from basq.errors import InputError
-from basq.report.target import DATABASE, SAVED, spare
+from basq.report.target import DATABASE, SAVED, spare, writable
 from basq.version import __version__
 
 FORMAT = 2
@@ -17,6 +17,7 @@ FORMAT = 2
 
 def write(path: Path, content: Any) -> None:
     """Write an object; the file appears, or replaces an older one, only when all of it is on the disk."""
+    writable(path, "save", "result.basq")
     spare(path, saves=True)
     blob = _pack(content)
     about = {"format": FORMAT, "basq": __version__, "sha256": hashlib.sha256(blob).hexdigest()}

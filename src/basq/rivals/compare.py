@@ -15,7 +15,7 @@ from basq.prior import Prior, as_prior
 from basq.results.result import Result
 from basq.rivals.comparison import Comparison, as_prior_odds
 from basq.rivals.race import Race
-from basq.run.arguments import as_budget, as_seed, check_callback
+from basq.run.arguments import as_budget, as_callback, as_seed
 from basq.run.driver import Driver
 from basq.run.interrupt import Interrupt
 from basq.run.progress import shown
@@ -105,7 +105,7 @@ def compare(
     odds = as_prior_odds(prior_odds, tuple(models))
     if not (is_number(dprob) and dprob > 0.0):
         raise InputError(f"dprob={dprob!r}: give the standard deviation of the model probabilities to reach, above 0.")
-    check_callback(callback, "the name of a model and its state")
+    called = as_callback(callback, "the name of a model and its state")
     given = {name: known for name, model in models.items() if (known := _as_result(model)) is not None}
     todo = {name: _as_model(name, model) for name, model in models.items() if name not in given}
     known_values = _as_evaluations(evaluations, tuple(todo))
@@ -114,7 +114,7 @@ def compare(
     budget = sum(as_budget(None, prior) for _, prior in todo.values()) if max_evals is None else max_evals
     number, files = as_seed(seed), _files(store, list(todo))
     with ExitStack() as stack:
-        interrupt = stack.enter_context(Interrupt.watched(stored=store is not None))
+        interrupt = stack.enter_context(Interrupt.watched(store))
         drivers = {
             name: stack.enter_context(
                 Driver.open(
@@ -133,12 +133,14 @@ def compare(
                     driver.evaluator.finished = view.finished
                 for name in race.run(asynchronous=asynchronous):
                     view.learned(race.n_done, race.news)
-                    if callback is not None:
-                        callback(name, drivers[name].sampler.known)
+                    called(name, drivers[name].sampler.known)
         except BaseException as error:
             with suppress(StoreError):  # which may be the error itself
                 race.keep(error)
             raise
+        for driver in drivers.values():
+            driver.salvage()
+        interrupt.leave()
         return race.comparison(tuple(models), interrupted=interrupt())
 
 

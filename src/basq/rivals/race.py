@@ -60,7 +60,7 @@ class Race:
 
     def asked(self, name: str) -> int:
         """Calls of a model, finished or not, those simulated for a rival included."""
-        return self.drivers[name].sampler.store.extent()[0]
+        return self.drivers[name].sampler.store.n_calls
 
     @property
     def n_done(self) -> int:
@@ -232,7 +232,6 @@ class Race:
         results = dict(self.given)
         in_race = dict(zip(self.odds, self.standing().in_race, strict=True)) if self._all_known else {}
         for name, driver in self.drivers.items():
-            driver.evaluator.salvage()
             ended = Status.ENDED if in_race.get(name, True) else Status.OUT
             results[name] = _result(driver.sampler, Status.INTERRUPTED if interrupted else ended, fresh=interrupted)
         return Comparison({n: results[n] for n in names}, self.odds, *self._outcome(interrupted))
@@ -264,7 +263,7 @@ class Race:
         seen = error.observations = {}  # type: ignore[attr-defined]  # whatever error it is
         error.add_note("The evaluations of every model are in this error's attribute `observations`.")
         for name, driver in self.drivers.items():
-            seen[name] = driver.salvage()
+            seen[name] = driver.rescue(error)
             if driver.sampler.store.path is not None:
                 path = driver.sampler.store.path
                 error.add_note(f"The evaluations of {name} are in {path}: the same command goes on.")

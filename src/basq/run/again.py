@@ -305,8 +305,7 @@ def completed(found: Result, sampler: Sampler, steps: Sequence[Calls], on_error:
     found = certified(replace(found, source=origin), store, len(steps), on_error)
     if everything is None:
         return found
-    values = np.concatenate([c.log_likelihood for c in steps])
-    usable = ~np.isnan(values) | (on_error == "zero")
+    usable = ~np.concatenate([c.silent(on_error) for c in steps])
     outputs = replace(everything, ids=everything.ids[usable], blobs=tuple(compress(everything.blobs, usable)))
     found = replace(found, outputs=outputs)
     return found if recipe.cheap is None else widened(found, recipe.cheap, outputs, recipe.seed % 2**32)

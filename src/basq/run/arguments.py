@@ -14,6 +14,8 @@ from basq.cheap.model import Model
 from basq.errors import InputError, StoreError
 from basq.evaluation.call import Outcome
 from basq.evaluation.calls import Calls
+from basq.evaluation.forks import OneProcess
+from basq.evaluation.reals import reals
 from basq.evaluation.store import Store
 from basq.extras import blaming, registered
 from basq.method import Batch, Fit, Method
@@ -58,10 +60,21 @@ def check_function(log_likelihood: Any, prior: Any) -> None:
         raise InputError(f"log_likelihood must be callable, got {type(log_likelihood).__name__}{swapped}")
 
 
-def check_callback(callback: Any, takes: str) -> None:
-    """Refuse what is no function before any call is spent."""
-    if callback is not None and not callable(callback):
+def as_callback(callback: Any, takes: str) -> Callable[..., None]:
+    """What is called after every batch; what is no function is refused before any call is spent.
+
+    A child that it forks, and that comes back from it, would be a second driver of the run: it ends there.
+    """
+    if callback is None:
+        return lambda *_: None
+    if not callable(callback):
         raise InputError(f"callback={callback!r}: give a function that takes {takes}, or None.")
+
+    def called(*given: Any) -> None:
+        with OneProcess():
+            callback(*given)
+
+    return called
 
 
 def as_space(prior: Any, transform: Callable[[FloatArray], Any] | None, n_dim: int | None) -> Prior:
@@ -182,9 +195,8 @@ def as_evaluations(evaluations: Any, prior: Prior) -> Evaluations:
             "deviations of noisy values, or the path of a store."
         )
     try:
-        x, values = np.array(evaluations[0], dtype=float), np.array(evaluations[1], dtype=float)
-        given = evaluations[2] if len(evaluations) == 3 else 0.0
-        noise = np.broadcast_to(np.array(given, dtype=float), values.shape).copy()
+        x, values = reals(evaluations[0]), np.atleast_1d(reals(evaluations[1]))
+        noise = np.broadcast_to(_noise(evaluations[2]) if len(evaluations) == 3 else 0.0, values.shape).copy()
     except (TypeError, ValueError) as error:
         raise InputError(f"evaluations must be numbers of shapes (n, {prior.n_dim}) and (n,): {error}.") from error
     if x.ndim != 2 or x.shape[1] != prior.n_dim or values.shape != (len(x),) or noise.shape != values.shape:
@@ -196,6 +208,13 @@ def as_evaluations(evaluations: Any, prior: Prior) -> Evaluations:
     if ((noise < 0.0) | np.isinf(noise)).any():
         raise InputError("evaluations have noise standard deviations that are not finite numbers of 0 or more.")
     return x, values, noise
+
+
+def _noise(given: Any) -> FloatArray:
+    """Noise standard deviations; None is one that nobody knows."""
+    if isinstance(given, list | tuple):
+        given = [np.nan if sd is None else sd for sd in given]
+    return reals(np.nan if given is None else given)
 
 
 def as_on_error(on_error: Any) -> OnError:
@@ -218,8 +237,8 @@ def as_outcomes(x: FloatArray, values: Any, noise: Any, state: str, error: Any) 
             raise InputError("tell: a failed call has no value; give values or state='failed'.")
         return [Outcome.failed(e or "told as failed", worker="told") for e in errors]
     try:
-        column = np.atleast_1d(np.asarray(values, dtype=float))
-        sds = np.broadcast_to(np.asarray(noise, dtype=float), column.shape)
+        column = np.atleast_1d(reals(values))
+        sds = np.broadcast_to(_noise(noise), column.shape)
     except (TypeError, ValueError) as problem:
         raise InputError(f"tell: the values are not numbers: {problem}.") from problem
     if column.shape != (len(x),):

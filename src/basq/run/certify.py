@@ -178,7 +178,7 @@ def certify(
     target = _target(origin, recipe, log_likelihood)
     call, tries = call_of(target, recipe.prior, vectorized=vectorized, pass_dict=pass_dict), as_retries(retries)
     with ExitStack() as stack:
-        interrupt = stack.enter_context(Interrupt.watched(stored=store is not None))
+        interrupt = stack.enter_context(Interrupt.watched(store))
         workers = stack.enter_context(open_pool(call, pool, timeout))
         desk = stack.enter_context(_desk(result, recipe, origin, store, target, n))
         evaluator = Evaluator(

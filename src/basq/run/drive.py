@@ -27,7 +27,7 @@ def drive(
     store: str | os.PathLike[str] | None,
     asynchronous: bool = False,
     progress: bool,
-    callback: Callable[[State], None] | None = None,
+    callback: Callable[[State], None] = lambda _: None,
     certify: int | None = None,
     replicas: Sequence[Answer] = (),
     **options: Any,
@@ -39,7 +39,7 @@ def drive(
     if certify is not None:
         check_calls(certify)
     with ExitStack() as stack:
-        interrupt = stack.enter_context(Interrupt.watched(stored=store is not None))
+        interrupt = stack.enter_context(Interrupt.watched(store))
         driver = stack.enter_context(Driver.open(log_likelihood, space, store=store, interrupt=interrupt, **options))
         sampler, evaluator = driver.sampler, driver.evaluator
         if replicas:
@@ -51,8 +51,7 @@ def drive(
                 for state in run(sampler, evaluator, asynchronous=asynchronous):
                     last = state.history[-1]
                     view.learned(last.n_evals, f"log Z = {last.log_evidence:.3f} ± {last.log_evidence_std:.3f}")
-                    if callback is not None:
-                        callback(state)
+                    callback(state)
                 if certify is None or interrupt() or not goes_on(sampler, evaluator, certify):
                     break
         except BaseException as error:
@@ -60,4 +59,5 @@ def drive(
                 driver.keep(error)
             raise
         evaluator.salvage()
+        interrupt.leave()
         return sampler.result(ended=Status.INTERRUPTED, fresh=interrupt())

@@ -7,10 +7,11 @@ from typing import Any
 
 from basq.cheap.call import ModelCall
 from basq.cheap.model import Model
-from basq.errors import InputError, counted
+from basq.errors import InputError, StoreError, counted
 from basq.evaluation.backends import open_pool
 from basq.evaluation.call import Call
 from basq.evaluation.evaluator import Evaluator
+from basq.evaluation.place import StoreGoneError
 from basq.observations import Observations
 from basq.prior import Prior
 from basq.run.arguments import as_retries
@@ -47,14 +48,20 @@ class Driver:
         retries: int,
         on_error: OnError,
         interrupt: Interrupt,
+        retry_failed: bool = False,
         **options: Any,
     ) -> Iterator["Driver"]:
         """Start what a run needs, and let go of it in the end; ``options`` are the sampler's."""
         tries = as_retries(retries)
+        if retry_failed and options.get("store") is None:
+            raise InputError("retry_failed=True makes the failed calls of a store again: give store.")
         call = call_of(log_likelihood, prior, vectorized=vectorized, pass_dict=pass_dict)
         with open_pool(call, pool, timeout) as workers:
             sampler = Sampler(prior, on_error=on_error, log_likelihood=log_likelihood, **options)
             with sampler.store as store, store.driving():
+                if retry_failed and store.counts()["failed"]:
+                    store.begin_again(simulate=False)  # what was learned from their failing is learned without it
+                    store.set(begun={})
                 evaluator = Evaluator(
                     workers, store, vectorized=vectorized, retries=tries, raises=on_error == "raise",
                     interrupted=interrupt,
@@ -66,13 +73,23 @@ class Driver:
         self.evaluator.salvage()
         return self.sampler.observations()
 
+    def rescue(self, error: BaseException) -> Observations:
+        """The same after an error, which may be that of a store that takes nothing."""
+        try:
+            self.evaluator.salvage()
+        except StoreError as other:
+            error.add_note(str(other))
+        if isinstance(error, StoreGoneError):
+            error.args = (f"{error} What was in it, and what has come since, is in {self.evaluator.rescued()}.",)
+        return self.sampler.observations()
+
     def keep(self, error: BaseException) -> None:
         """Hang everything that was paid for on an error that leaves the run."""
-        observations = error.observations = self.salvage()  # type: ignore[attr-defined]  # whatever error it is
+        observations = error.observations = self.rescue(error)  # type: ignore[attr-defined]  # whatever error it is
         if len(observations):
             what = counted(len(observations), "evaluation is", "evaluations are")
             error.add_note(f"{what} in this error's attribute `observations`.")
-        if self.sampler.store.path is not None:
+        if self.sampler.store.path is not None and not isinstance(error, StoreGoneError):
             error.add_note(f"The run is in {self.sampler.store.path}: the same command goes on from there.")
 
 

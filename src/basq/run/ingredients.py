@@ -9,7 +9,7 @@ import functools
 import hashlib
 import inspect
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, TypeAlias
@@ -25,7 +25,10 @@ WRITES = ("STORE_SUBSCR", "DELETE_SUBSCR", "STORE_SLICE", "STORE_ATTR", "DELETE_
 GLOBALS = ("LOAD_GLOBAL", "LOAD_NAME")
 LOADS = (*GLOBALS, "LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FAST")
 """What their names begin with: some load two local variables at once."""
+REACHES = ("LOAD_ATTR", "LOAD_METHOD", "STORE_ATTR", "DELETE_ATTR")
 ASSIGNS = ("STORE_GLOBAL", "DELETE_GLOBAL", "STORE_DEREF", "DELETE_DEREF")
+SELF = "self."
+"""What names of attributes begin with, those of the object that is called."""
 PLAIN = (type(None), type(...), bool, int, complex, bytes, bytearray, range)
 DIGITS = 10
 """Binary mantissas are rounded to so many decimals: another machine may compute the same data to another last bit."""
@@ -57,11 +60,14 @@ def ingredients(function: Callable[..., Any]) -> Found:
     named, outer = _bound(function)
     body = bare(outer)
     own = body if isinstance(body, FunctionType) else getattr(body, "__func__", None) or type(body).__call__
-    if own is not body:
-        named.append(("self", getattr(body, "__self__", body)))
+    owner = None if own is body else getattr(body, "__self__", body)
+    if owner is not None:
+        named += _state(owner)
     if not isinstance(own, FunctionType):  # compiled elsewhere
         return _digests(named, "", set())
-    helpers = _helpers(own, [outer, *(value for _, value in named)])
+    helpers = _helpers(own, [outer, *(value for _, value in named)], owner)
+    if owner is not None:
+        named += _shared(owner, helpers.values())
     for prefix, helper in helpers.items():
         named += [(prefix + name, value) for name, value in _used(helper)]
     changed = {name for helper in helpers.values() for name in _changed(helper.__code__)}
@@ -79,10 +85,47 @@ def _bound(function: Any) -> tuple[list[tuple[str, Any]], Any]:
     return [(f"bound argument {name}", value) for name, value in [*enumerate(args, 1), *keywords.items()]], function
 
 
-def _helpers(own: FunctionType, around: list[Any]) -> dict[str, FunctionType]:
+def _state(owner: Any) -> list[tuple[str, Any]]:
+    """The attributes of an object that is called, or whose method is; the object itself, if it shows none."""
+    if isinstance(owner, ModuleType):  # of a function that is compiled
+        return []
+    slots = [name for kind in type(owner).__mro__ for name in _slots(kind) if hasattr(owner, name)]
+    state = {name: getattr(owner, name) for name in slots} | getattr(owner, "__dict__", {})
+    return [(f"{SELF}{name}", value) for name, value in sorted(state.items())] or [("self", owner)]
+
+
+def _slots(kind: type) -> Iterable[str]:
+    slots: str | Iterable[str] = kind.__dict__.get("__slots__", ())
+    return [slots] if isinstance(slots, str) else [name for name in slots if not name.startswith("__")]
+
+
+def _in_class(owner: Any, f: FunctionType) -> dict[str, Any]:
+    """What a function names of the class of an object, as it stands there."""
+    if owner is None:
+        return {}
+    kind = type(owner)
+    names = {name for code in _codes(f.__code__) for name in code.co_names if hasattr(kind, name)}
+    return {name: inspect.getattr_static(kind, name) for name in sorted(names)}
+
+
+def _shared(owner: Any, functions: Iterable[FunctionType]) -> list[tuple[str, Any]]:
+    """The data of an object's class that functions name, as far as the object has none of its own instead."""
+    found = {name: value for f in functions for name, value in _in_class(owner, f).items()}
+    own = getattr(owner, "__dict__", {})
+    code = {name for name, value in found.items() if hasattr(value, "__get__") or callable(value)}
+    return [(f"{SELF}{name}", value) for name, value in found.items() if name not in own and name not in code]
+
+
+def _methods(owner: Any, f: FunctionType) -> list[Any]:
+    """The methods and properties of an object that a function names."""
+    found = _in_class(owner, f).values()
+    return [getattr(each, "fget", getattr(each, "func", getattr(each, "__func__", each))) for each in found]
+
+
+def _helpers(own: FunctionType, around: list[Any], owner: Any) -> dict[str, FunctionType]:
     """The function, and those of its file that are bound to it or used by it, by what goes before names of theirs."""
     out = {"": own}
-    waiting = [*around, *_reached(own)]
+    waiting = [*around, *_reached(own), *_methods(owner, own)]
     while waiting:
         f = waiting.pop(0)
         if isinstance(f, FunctionType) and f.__globals__ is own.__globals__ and all(f is not g for g in out.values()):
@@ -90,7 +133,7 @@ def _helpers(own: FunctionType, around: list[Any]) -> dict[str, FunctionType]:
             while prefix in out:  # of one factory
                 prefix = f"another {prefix}"
             out[prefix] = f
-            waiting += _reached(f)
+            waiting += [*_reached(f), *_methods(owner, f)]
     return out
 
 
@@ -127,7 +170,8 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 def _changed(code: CodeType) -> set[str]:
     """Names of outer variables that a function assigns, or whose content it changes: counters, caches, lists of calls.
 
-    What is written to, as in ``name[i] = ...`` or ``name.append(...)``, begins where the name stands in the text.
+    What is written to, as in ``name[i] = ...`` or ``name.append(...)``, begins where the name stands in the text. What
+    begins with ``self`` changes an attribute, and not all of the object.
     """
     out = set()
     for part in _codes(code):
@@ -137,7 +181,9 @@ def _changed(code: CodeType) -> set[str]:
             at = i.positions and (i.positions.lineno, i.positions.col_offset)
             if i.opname.startswith(LOADS):
                 loads.setdefault(at, set()).update(i.argval if isinstance(i.argval, tuple) else (i.argval,))
-            elif i.opname in WRITES or (i.opname in ("LOAD_ATTR", "LOAD_METHOD") and i.argval in CHANGING):
+            if i.opname in REACHES:
+                loads.setdefault(at, set()).add(f"{SELF}{i.argval}")
+            if i.opname in WRITES or (i.opname in ("LOAD_ATTR", "LOAD_METHOD") and i.argval in CHANGING):
                 writes.add(at)
             elif i.opname in ASSIGNS:
                 out.add(i.argval)

@@ -133,8 +133,8 @@ class Order:
         calls = store.of(self.ids.tolist())
         waiting = np.isin(calls.ids, store.waiting().ids)
         values, noise = calls.log_likelihood, np.where(np.isnan(calls.noise), self.noise, calls.noise)
-        if on_error == "zero":
-            values = np.where(np.isnan(values) & ~waiting, -np.inf, values)
+        zero = np.isnan(values) & ~waiting & ~calls.silent(on_error)
+        values = np.where(zero, -np.inf, values)
         known = np.flatnonzero(~waiting[1:])
         doubt = None if waiting[0] else self._changed(float(values[0]), float(calls.noise[0]))
         return Certificate(

@@ -48,7 +48,7 @@ def replicated(
     evaluations: Any,
     certify: int | None,
     progress: bool,
-    callback: Callable[[State], None] | None,
+    callback: Callable[[State], None],
     **options: Any,
 ) -> Result:
     """Run replicas side by side, then one run that begins with all of their calls; the arguments are those of `infer`.
@@ -63,7 +63,7 @@ def replicated(
     files = _files(store, replicas)
     common: dict[str, Any] = {"method": method, "batch_size": batch_size, **options}
     with ExitStack() as stack:
-        interrupt = stack.enter_context(Interrupt.watched(stored=store is not None))
+        interrupt = stack.enter_context(Interrupt.watched(store))
         drivers = [
             stack.enter_context(
                 Driver.open(log_likelihood, space, max_evals=each, max_time=max_time, pool=workers, store=file,
@@ -78,7 +78,9 @@ def replicated(
             with suppress(StoreError):  # which may be the error itself
                 _keep(drivers, error)
             raise
-        results = [driver.sampler.result() for driver in drivers if len(driver.salvage())]
+        found = [driver for driver in drivers if len(driver.salvage())]
+        interrupt.leave()
+        results = [driver.sampler.result() for driver in found]
         stopped = interrupt()
     past = _merged(results, log_likelihood)
     if stopped:
@@ -118,7 +120,7 @@ def _share(replicas: int, total: int, batch_size: int, method: Method[Any], spac
     return each
 
 
-def _side_by_side(drivers: Sequence[Driver], view: Progress, callback: Callable[[State], None] | None) -> None:
+def _side_by_side(drivers: Sequence[Driver], view: Progress, callback: Callable[[State], None]) -> None:
     """Run all of them, each until its own stopping rule speaks: while one learns, the calls of the others go on."""
     for driver in drivers:
         driver.evaluator.finished = view.finished
@@ -132,8 +134,7 @@ def _side_by_side(drivers: Sequence[Driver], view: Progress, callback: Callable[
             if sampler.learn():
                 n_done = sum(d.sampler.store.counts()["done"] for d in drivers)
                 view.learned(n_done, ", ".join(_news(d.sampler) for d in drivers))
-                if callback is not None:
-                    callback(sampler.known)
+                callback(sampler.known)
             if sampler.verdict.stop:
                 running.remove(driver)
             else:

@@ -167,6 +167,8 @@ class Sampler:
         """
         if n is not None and not (is_number(n, Integral) and n >= 1):
             raise InputError(f"ask({n!r}): give a positive whole number of points, or nothing.")
+        if n is not None and n > (most := self.recipe.stopping.max_evals):
+            raise InputError(f"ask({n}): all calls of this run are max_evals={most}; ask for no more, or allow more.")
         with self.store.driving(PATIENCE):
             take_in(self.store)
             if not self.n_first:
@@ -196,8 +198,9 @@ class Sampler:
 
     def _taken(self) -> FloatArray:
         """Points without a value: under way, just in, or failed; (m, d) in standard space."""
-        failed = self._seen.u[np.isnan(self._seen.log_likelihood)] if self._on_error == "record" else self._seen.u[:0]
-        return np.concatenate([failed, self.store.pending().u, self.store.news().u])
+        return np.concatenate(
+            [self._seen.u[self._seen.silent(self._on_error)], self.store.pending().u, self.store.news().u]
+        )
 
     def certify(self, n: int = CERTIFY) -> Points:
         """Points of n calls that prove the answer or contradict it: to be told like others, and not learned from.
@@ -263,8 +266,7 @@ class Sampler:
             self.store.take(points, self.recipe.prior.to_standard(points), as_judged(self.model, points, outputs))
             return
         self._check_values()
-        values = np.atleast_1d(np.asarray(log_likelihood, dtype=float))
-        points, *given = as_evaluations((x, values, np.broadcast_to(noise, values.shape)), self.recipe.prior)
+        points, *given = as_evaluations((x, log_likelihood, noise), self.recipe.prior)
         self.store.give(points, self.recipe.prior.to_standard(points), *given)
 
     def _check_values(self, state: str = "done") -> None:
@@ -300,7 +302,7 @@ class Sampler:
     @property
     def n_left(self) -> int:
         """Calls left of the budget."""
-        return max(self.recipe.stopping.max_evals - self.store.extent()[0], 0)
+        return max(self.recipe.stopping.max_evals - self.store.n_calls, 0)
 
     @property
     def verdict(self) -> Verdict:
@@ -345,11 +347,8 @@ class Sampler:
 
     def _observe(self, seen: Observations, calls: Calls) -> Observations:
         """Add calls to the observations, the failed ones by the user's rule."""
-        values, noise = calls.log_likelihood, calls.noise
-        if self._on_error == "zero":
-            failed = np.isnan(values)
-            values, noise = np.where(failed, -np.inf, values), np.where(failed, 0.0, noise)
-        usable = ~np.isnan(values)
+        failed, usable = np.isnan(calls.log_likelihood), ~calls.silent(self._on_error)
+        values, noise = np.where(failed, -np.inf, calls.log_likelihood), np.where(failed, 0.0, calls.noise)
         u = calls.u[usable]
         return seen.append(
             calls.x[usable],
