@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import logsumexp
@@ -84,6 +85,8 @@ class PaperFit(Fit):
     evidence: Evidence | None
     seed: int
     seconds: Mapping[str, float]
+
+    plain_cached: ClassVar = ("posterior",)
 
     @property
     def log_evidence(self) -> float:

@@ -60,4 +60,6 @@ def drive(
                 driver.keep(error)
             raise
         evaluator.salvage()
-        return sampler.result(ended=Status.INTERRUPTED, fresh=interrupt())
+        result = sampler.result(ended=Status.INTERRUPTED, fresh=interrupt())
+        sampler.keep(result)
+        return result
