@@ -6,6 +6,7 @@ import json
 import math
 import pickle
 import sys
+import threading
 from dataclasses import replace
 
 import matplotlib.mathtext
@@ -192,6 +193,27 @@ def test_a_crash_while_writing_leaves_the_old_file(one, paper, tmp_path, monkeyp
     monkeypatch.undo()
     paper.save(path)
     assert basq.Result.load(path).names == paper.names
+
+
+def test_saves_at_once_do_not_meet(one, tmp_path):
+    path = tmp_path / "r.basq"
+    threads = [threading.Thread(target=one.save, args=(path,)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert str(basq.Result.load(path)) == str(one)
+    assert [p.name for p in tmp_path.iterdir()] == ["r.basq"]
+
+
+def test_drafts_are_written_over_nothing(one, tmp_path, monkeypatch):
+    monkeypatch.setattr(archive.secrets, "token_hex", lambda _: "known")
+    target = tmp_path / "precious"
+    target.write_text("precious")
+    (tmp_path / ".r.basq.known.tmp").symlink_to(target)
+    with pytest.raises(FileExistsError):
+        one.save(tmp_path / "r.basq")
+    assert target.read_text() == "precious"
 
 
 def test_the_head_of_a_file_is_readable_and_names_format_and_version(one, tmp_path):
