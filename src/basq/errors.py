@@ -15,8 +15,16 @@ class StoreError(InputError):
     """A store cannot be used: missing, foreign, busy, or of another problem."""
 
 
+class DamagedError(StoreError):
+    """A store does not hold what was written into it."""
+
+
 class StoreInUseError(StoreError):
     """Another process chooses or evaluates the calls of a store."""
+
+
+class AbsentError(InputError):
+    """Something is needed that files do not hold, since it is code: it has to be given again."""
 
 
 class EvaluationError(BasqError, RuntimeError):

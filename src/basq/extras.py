@@ -46,6 +46,11 @@ def registered(group: str, name: str) -> EntryPoint:
     )
 
 
+def names_of(group: str) -> list[str]:
+    """All names that are registered in an entry-point group."""
+    return sorted({*OWN[group], *(entry.name for entry in entry_points(group=group))})
+
+
 @contextmanager
 def blaming(entry: EntryPoint) -> Iterator[None]:
     """Say whose it is if what is registered cannot be loaded or made."""

@@ -11,8 +11,10 @@ import pytest
 from scipy import stats
 
 import basq
-from basq.evaluation.store import FORMAT, Store
+from basq.evaluation.schema import FORMAT
+from basq.evaluation.store import Store
 from helpers.models import gauss, infer, line, model
+from helpers.old_stores import aged
 
 SCRIPT = textwrap.dedent("""
     import os, sys, time
@@ -150,10 +152,7 @@ def test_stores_of_format_2_get_a_table_for_outputs(tmp_path):
     prior = {"a": (-3.0, 3.0), "b": (-3.0, 3.0)}
     function = basq.Model(line, lambda output: gauss(output, 0.2), prior)
     infer(function, store=path, max_evals=16)
-    with sqlite3.connect(path) as connection:
-        connection.execute("DROP TABLE outputs")
-        connection.execute("PRAGMA user_version = 2")
-    connection.close()
+    aged(path, version=2)
     again = infer(function, store=path, max_evals=24)
     assert again.n_evals == 24
     assert [output is None for output in again.outputs.load()] == [True] * 16 + [False] * 8

@@ -56,7 +56,7 @@ def test_every_demo_is_described_and_can_be_made():
         assert make(1).log_likelihood(make(1).prior.sample(2, np.random.default_rng(0))).shape == (2,)
 
 
-COMMANDS = ["demo", "run", "resume", "certify", "compare", "report", "show", "list", "new", "ask", "tell"]
+COMMANDS = ["demo", "run", "resume", "certify", "compare", "report", "show", "list", "new", "ask", "tell", "rescue"]
 
 
 @pytest.mark.parametrize("command", COMMANDS)

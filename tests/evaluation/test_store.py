@@ -18,12 +18,13 @@ from scipy import stats
 import basq
 from basq import Sampler
 from basq.cli import main
-from basq.errors import InputError, StoreError, StoreInUseError
+from basq.errors import AbsentError, StoreError, StoreInUseError
+from basq.evaluation import prepare as prepare_module
 from basq.evaluation import rest
-from basq.evaluation import store as store_module
 from basq.evaluation.call import Outcome
 from basq.evaluation.calls import Calls
-from basq.evaluation.store import FORMAT, Store
+from basq.evaluation.schema import FORMAT
+from basq.evaluation.store import Store
 from helpers.small import gauss
 
 PRIOR = {"a": (-3.0, 3.0), "b": stats.norm(0.0, 1.0)}
@@ -472,7 +473,7 @@ def die(*_):
     raise Stop
 
 
-def test_a_prior_that_cannot_be_written(path):
+def test_functions_of_a_prior_are_not_written_and_asked_for_by_name(path):
     lock = threading.Lock()
 
     def transform(cube):
@@ -480,10 +481,17 @@ def test_a_prior_that_cannot_be_written(path):
             return 6.0 * cube - 3.0
 
     options = {"prior_transform": transform, "n_dim": 2, "progress": False, **OPTIONS}
-    with pytest.raises(InputError, match=r"prior cannot be written into a store .*lock.*leave out store"):
-        basq.infer(gauss, store=path, **options)
-    assert not path.exists()
-    assert basq.infer(gauss, **options).n_evals == 56  # without a store nothing is written
+    result = basq.infer(gauss, store=path, **options)
+    found = Sampler.open(path).result()  # what is known can be read
+    assert str(found) == str(result)
+    np.testing.assert_allclose(found.marginal("x1").ppf([0.1, 0.9]), result.marginal("x1").ppf([0.1, 0.9]), rtol=1e-3)
+    with pytest.raises(AbsentError, match=r"function .*transform is needed .*Sampler\.open\(path, prior=…"):
+        Sampler.open(path).ask(3)
+    prior = basq.Prior.from_transform(transform, 2)
+    assert len(Sampler.open(path, prior=prior).ask(3)) == 3
+    with pytest.raises(StoreError, match="is of another problem"):
+        Sampler.open(path, prior={"x1": (0, 1), "x2": (0, 1)})
+    assert basq.infer(gauss, store=path, **options | {"max_evals": 64}).n_evals == 64
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="nothing is read-only for root")
@@ -548,7 +556,7 @@ def test_the_lock_stays_where_the_store_is(tmp_path, monkeypatch):
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir("elsewhere")
     sampler.ask()
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["elsewhere", "run.sqlite", "run.sqlite.lock"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["elsewhere", "run.sqlite"]
     assert not list((tmp_path / "elsewhere").iterdir())
 
 
@@ -625,6 +633,7 @@ def test_steps_have_a_status(path):
 def set_version(path, version):
     with sqlite3.connect(path) as connection:
         connection.execute(f"PRAGMA user_version = {version}")
+        connection.execute("UPDATE meta SET value = ? WHERE key = 'format'", (str(version),))
     connection.close()
 
 
@@ -653,8 +662,8 @@ def test_an_older_format_is_migrated(path, monkeypatch, plain):
         calls.append(1)
         connection.execute("ALTER TABLE calls ADD COLUMN colour TEXT")
 
-    monkeypatch.setattr(store_module, "FORMAT", FORMAT + 1)
-    monkeypatch.setattr(store_module, "MIGRATIONS", {FORMAT: migrate})
+    monkeypatch.setattr(prepare_module, "FORMAT", FORMAT + 1)
+    monkeypatch.setattr(prepare_module, "MIGRATIONS", {FORMAT: migrate})
     assert infer(store=path).log_evidence == plain.log_evidence
     assert infer(store=path).log_evidence == plain.log_evidence
     assert calls == [1]
@@ -668,8 +677,8 @@ def test_a_failed_migration_changes_nothing(path, monkeypatch):
         connection.execute("DROP TABLE steps")
         raise Stop
 
-    monkeypatch.setattr(store_module, "FORMAT", FORMAT + 1)
-    monkeypatch.setattr(store_module, "MIGRATIONS", {FORMAT: migrate})
+    monkeypatch.setattr(prepare_module, "FORMAT", FORMAT + 1)
+    monkeypatch.setattr(prepare_module, "MIGRATIONS", {FORMAT: migrate})
     with pytest.raises(Stop):
         Store(path)
     assert path.read_bytes() == before

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import basq
+from basq.evaluation import store as store_module
 from basq.evaluation.store import Store
 from helpers.small import PRIOR, gauss
 
@@ -46,13 +47,13 @@ def infer(function, **options):
 def quick_stores():
     """Write stores without waiting for the disk: no machine crashes here, and each call would cost 20 ms."""
 
-    def prepare(store, n_dim):
-        before(store, n_dim)
-        store._connection.execute("PRAGMA synchronous = OFF")
+    def prepare(store, connection, n_dim):
+        before(store, connection, n_dim)
+        connection.execute("PRAGMA synchronous = OFF")
 
-    before = Store._prepare
+    before = store_module.prepare
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Store, "_prepare", prepare)
+        patch.setattr(store_module, "prepare", prepare)
         yield
 
 

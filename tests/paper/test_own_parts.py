@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import basq
-from basq.errors import InputError
+from basq.errors import AbsentError, InputError
 from basq.gp.kernels.base import Stationary
 from basq.gp.kernels.stationary import RBF, Matern52, RationalQuadratic
 from basq.paper import Candidates, Paper, Surrogate
@@ -333,4 +333,8 @@ def test_a_run_with_parts_of_ones_own_is_resumed_from_its_store(tmp_path):
     basq.infer(PROBLEM.log_likelihood, PROBLEM.prior, max_evals=16, store=store, **options)
     found = basq.infer(PROBLEM.log_likelihood, PROBLEM.prior, max_evals=24, store=store, **options)
     np.testing.assert_array_equal(found.observations.x, whole.observations.x)
-    assert basq.Sampler.open(store).result().log_evidence == pytest.approx(whole.log_evidence)
+    with pytest.raises(AbsentError, match=r"made with the method Paper\(.*Exponential.* give it again, as .*method=…"):
+        basq.Sampler.open(store)
+    with pytest.raises(basq.StoreError, match="is of another problem: it has method="):
+        basq.Sampler.open(store, method="paper")
+    assert basq.Sampler.open(store, method=OWN).result().log_evidence == pytest.approx(whole.log_evidence)

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import basq
-from basq.errors import InputError
+from basq.errors import AbsentError, InputError
+from basq.plain import codec, known
 from basq.results import archive, export
 from helpers.commands import run_python
 from helpers.small import rotate
@@ -116,7 +117,7 @@ def agrees(result, x, weights=None):
 
 
 @EVERY
-def test_a_loaded_result_gives_the_same_answers_to_the_bit(result, tmp_path):
+def test_a_loaded_result_gives_the_same_answers_to_the_bit(name, result, tmp_path):
     fresh = replace(result)  # nothing computed yet
     fresh.save(tmp_path / "result.basq")
     again = basq.Result.load(tmp_path / "result.basq")
@@ -127,8 +128,12 @@ def test_a_loaded_result_gives_the_same_answers_to_the_bit(result, tmp_path):
     assert [f.error for f in again.failures] == [f.error for f in result.failures]
     np.testing.assert_array_equal(again.observations.x, result.observations.x)
     np.testing.assert_array_equal(again.observations.log_likelihood, result.observations.log_likelihood)
-    for n in (20, 4500):
-        np.testing.assert_array_equal(again.sample(n, seed=1), result.sample(n, seed=1))
+    np.testing.assert_array_equal(again.sample(20, seed=1), result.sample(20, seed=1))
+    if name == "coupled":  # more draws than there are need its function
+        with pytest.raises(AbsentError, match=r"function helpers\.small\.rotate is needed"):
+            again.sample(4500, seed=1)
+    else:
+        np.testing.assert_array_equal(again.sample(4500, seed=1), result.sample(4500, seed=1))
     first = result.names[0]
     np.testing.assert_array_equal(again.marginal(first).ppf([0.1, 0.9]), result.marginal(first).ppf([0.1, 0.9]))
     if result.prior.is_separable or result.prior.affine:
@@ -154,7 +159,7 @@ def test_a_result_without_posterior_can_be_kept(nothing, tmp_path):
 
 
 def test_another_process_reads_functions_of_a_script(tmp_path):
-    """Lambdas and functions of ``__main__`` travel with the file."""
+    """What was drawn of a prior's function travels with the file, and not the function."""
     write = """
         import basq, numpy as np
         scale = 3.0
@@ -163,12 +168,13 @@ def test_another_process_reads_functions_of_a_script(tmp_path):
         result = basq.infer(lambda x: -float(x @ x), prior_transform=transform, n_dim=1, method=basq.Paper(),
                             batch_size=8, max_evals=16, seed=1, progress=False)
         result.save("r.basq")
-        print(result.sample(3, seed=0).tolist(), result)
+        print(result)
     """
     read = """
         import basq
         result = basq.Result.load("r.basq")
-        print(result.sample(3, seed=0).tolist(), result)
+        print(result)
+        assert ((result.sample(3000, seed=0) > 0.0) & (result.sample(3000, seed=1) < 3.0)).all()
     """
     written, found = (run_python(code, cwd=tmp_path)[0] for code in (write, read))
     assert written == found
@@ -187,6 +193,27 @@ def test_a_crash_while_writing_leaves_the_old_file(one, paper, tmp_path, monkeyp
     monkeypatch.undo()
     paper.save(path)
     assert basq.Result.load(path).names == paper.names
+
+
+def test_saves_at_once_do_not_meet(one, tmp_path):
+    path = tmp_path / "r.basq"
+    threads = [threading.Thread(target=one.save, args=(path,)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert str(basq.Result.load(path)) == str(one)
+    assert [p.name for p in tmp_path.iterdir()] == ["r.basq"]
+
+
+def test_drafts_are_written_over_nothing(one, tmp_path, monkeypatch):
+    monkeypatch.setattr(archive.secrets, "token_hex", lambda _: "known")
+    target = tmp_path / "precious"
+    target.write_text("precious")
+    (tmp_path / ".r.basq.known.tmp").symlink_to(target)
+    with pytest.raises(FileExistsError):
+        one.save(tmp_path / "r.basq")
+    assert target.read_text() == "precious"
 
 
 def test_the_head_of_a_file_is_readable_and_names_format_and_version(one, tmp_path):
@@ -235,16 +262,9 @@ def test_files_that_are_no_results_are_refused_with_a_reason(one, tmp_path):
 def test_a_class_that_is_gone_is_named(one, tmp_path, monkeypatch):
     path = tmp_path / "r.basq"
     one.save(path)
-    monkeypatch.delattr("basq.observations.Observations")
-    with pytest.raises(InputError, match=r"cannot be read by basq.*Observations"):
+    monkeypatch.setattr(codec, "class_of", lambda name: known.class_of(name.replace("Observations", "Gone")))
+    with pytest.raises(InputError, match=r"cannot be read by basq.*'observations:Gone' is not a class of this version"):
         basq.Result.load(path)
-
-
-def test_what_cannot_be_written_is_said(one, tmp_path):
-    hopeless = replace(one, why=threading.Lock())
-    with pytest.raises(InputError, match=r"cannot be written.*lock"):
-        hopeless.save(tmp_path / "r.basq")
-    assert not list(tmp_path.iterdir())
 
 
 # --- samples and tables -----------------------------------------------------------------------------------------------

@@ -253,8 +253,12 @@ def test_saved_and_pickled(first, tmp_path):
     cheap = {"sigma": stats.halfnorm(scale=0.3)}
     first.save(tmp_path / "result")
     wanted = first.again(cheap=cheap).log_evidence
-    for copy in (basq.Result.load(tmp_path / "result"), pickle.loads(pickle.dumps(first))):
-        assert copy.again(cheap=cheap).log_evidence == wanted
+    assert pickle.loads(pickle.dumps(first)).again(cheap=cheap).log_evidence == wanted
+    loaded = basq.Result.load(tmp_path / "result")  # which holds no functions
+    assert loaded.again(cheap=cheap, model=MODEL).log_evidence == wanted
+    assert loaded.again(cheap=cheap, log_likelihood=MODEL.log_likelihood).log_evidence == wanted
+    with pytest.raises(basq.InputError, match="give log_likelihood=, or model="):
+        loaded.again(cheap=cheap)
 
 
 def test_what_cannot_be_pickled_is_asked_for(first):

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from typing import ClassVar
 
 import numpy as np
 
@@ -87,6 +88,8 @@ class AutoFit(Fit):
     fold: Fold | None = None
     symmetries: Symmetries | None = None
     knowledge: Knowledge | None = None
+
+    plain_cached: ClassVar = ("posterior",)
 
     @property
     def log_evidence(self) -> float:

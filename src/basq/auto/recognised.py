@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -150,6 +151,8 @@ class RecognisedFit(Fit):
     knowledge: Knowledge
     seed: int
     settings: Settings
+
+    plain_cached: ClassVar = ("posterior",)
 
     @property
     def reduction(self) -> Reduction:

@@ -11,6 +11,7 @@ import numpy as np
 
 from basq.cheap.model import Model as ExpensiveAndCheap
 from basq.cli.model import Model, execute, get, split
+from basq.cli.opened import opened
 from basq.cli.output import check_outputs, say
 from basq.errors import InputError, StoreError
 from basq.evaluation import rest
@@ -58,7 +59,7 @@ def _prior(place: str) -> tuple[Any, str | None]:
 def ask(options: Any) -> None:
     """Write the next points."""
     check_outputs([options.output], [options.store])
-    sampler = Sampler.open(options.store)
+    sampler = opened(options)
     points = sampler.ask(options.n)
     write_points(points, options.output)
     verdict = sampler.verdict
@@ -89,7 +90,7 @@ def tell(options: Any) -> None:
     if any(path.suffix == rest.ENDING for path in options.values):
         _tell_rest(options)
         return
-    sampler = Sampler.open(options.store)
+    sampler = Sampler.open(options.store, allow_pickle=options.trust)
     values = [value for path in options.values for value in _read_values(path)]
     ids, numbers, noise, errors = (list(column) for column in zip(*values, strict=True)) if values else ([],) * 4
     sampler.tell(ids, numbers, noise, error=errors)
@@ -110,7 +111,7 @@ def _tell_rest(options: Any) -> None:
 def _tell_outputs(options: Any) -> None:
     """Read outputs, which the model of the run judges; a call with an error has none."""
     rows = [row for path in options.values for row in _read_outputs(path)]
-    sampler = Sampler.open(options.store, _model(options))
+    sampler = Sampler.open(options.store, _model(options), allow_pickle=options.trust)
     failed = [(i, error) for i, _, error in rows if error is not None]
     done = [(i, output) for i, output, error in rows if error is None]
     as_pending(np.array([row[0] for row in rows], dtype=int), sampler.store)  # all of them, or nothing is recorded

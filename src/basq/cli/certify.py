@@ -7,12 +7,12 @@ from typing import Any
 from basq.cli.ask_tell import write_points
 from basq.cli.drive import CALLS
 from basq.cli.model import Model
+from basq.cli.opened import opened
 from basq.cli.output import check_outputs, say, writing
 from basq.cli.parser import DONE, INTERRUPTED, NOT_CONVERGED
 from basq.errors import InputError, counted
 from basq.evaluation.store import Store
 from basq.results.result import Result
-from basq.run.sampler import Sampler
 
 
 def certify(options: Any) -> int:
@@ -23,7 +23,7 @@ def certify(options: Any) -> int:
     with Store(options.store) as store:
         command = store.get("command") or {}
     place = options.model or command.get("model")
-    sampler = Sampler.open(options.store)
+    sampler = opened(options)
     result = sampler.result()
     if result.certificate is None or result.certificate.n_pending:
         if place is None:
@@ -44,7 +44,7 @@ def _run(result: Result, model: Model, options: Any, calls: dict[str, Any]) -> R
 
 def _ask(options: Any) -> int:
     """Write the points."""
-    points = Sampler.open(options.store).certify(options.n)
+    points = opened(options).certify(options.n)
     write_points(points, options.output)
     say(f"{counted(len(points), 'point')}; tell their values, and certify says what they prove.", sys.stderr)
     return DONE

@@ -10,6 +10,7 @@ from basq.cli.output import check_outputs, say, writing
 from basq.cli.parser import DONE, INTERRUPTED, NOT_CONVERGED
 from basq.errors import InputError
 from basq.rivals.compare import compare as compare_models
+from basq.run.sampler import Sampler
 from basq.status import Status
 
 
@@ -19,6 +20,8 @@ def compare(options: Any) -> int:
     models = dict(_named(text, modules) for text in options.models)
     if len(models) < len(options.models):
         raise InputError("compare: two models have the same name; give others, such as a=first/run.sqlite.")
+    for path in (model for model in models.values() if options.trust and isinstance(model, Path)):
+        Sampler.open(path, allow_pickle=True).store.close()  # which migrates it
     runs = any(not isinstance(model, Path) for model in models.values())
     check_outputs(
         [options.output],

@@ -13,6 +13,7 @@ from basq.evaluation.store import Store
 from basq.extras import registered
 from basq.inference import infer
 from basq.run import identity
+from basq.run.arguments import as_method
 from basq.run.certify import check_calls
 from basq.run.sampler import Sampler
 from basq.run.stopping import Stopping
@@ -39,7 +40,8 @@ def run(options: Any) -> int:
 def resume(options: Any) -> int:
     """Go on with the run of a store, with its settings where no others are given."""
     with Store(options.store) as store:
-        _, method, _ = identity.load(store)
+        _, own, _ = identity.load(store, allow_pickle=options.trust)
+        method = identity.chosen(store, own, options.method and as_method(options.method))
         command = store.get("command") or {}
         budget = {key: store.get(key) for key in ("batch_size", "max_evals", "dlogz", "on_error")} | {"method": method}
     place = options.model or command.get("model")

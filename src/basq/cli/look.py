@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from basq.cli.opened import opened
 from basq.cli.output import check_outputs, say, writing
 from basq.cli.parser import DONE, FAILED
 from basq.errors import BasqError, EvaluationError, counted
@@ -15,7 +16,6 @@ from basq.report.tables import with_error
 from basq.results.result import Result
 from basq.run import identity
 from basq.run.order import proven
-from basq.run.sampler import Sampler
 from basq.status import Status
 
 
@@ -23,14 +23,14 @@ def report(options: Any) -> None:
     """Write the page of a run."""
     output = options.output or options.store.with_suffix(".html")
     check_outputs([output], [options.store])
-    result = _result(options.store)
+    result = _result(options)
     with writing(output, "report"):
         result.report(output, title=options.title)
 
 
-def _result(path: Path) -> Result:
+def _result(options: Any) -> Result:
     """What is known; of a run without a single value, only its failures and settings."""
-    sampler = Sampler.open(path)
+    sampler = opened(options)
     try:
         return sampler.result()
     except EvaluationError:
@@ -43,7 +43,7 @@ def _result(path: Path) -> Result:
 
 def show(options: Any) -> None:
     """Print evidence and posterior."""
-    sampler = Sampler.open(options.store)
+    sampler = opened(options)
     say(sampler.result(ended=None if sampler.store.driven else Status.NOT_FINISHED))
 
 

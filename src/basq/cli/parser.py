@@ -75,6 +75,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_compare(commands)
     _add_looks(commands)
     _add_ask_and_tell(commands)
+    _add_rescue(commands)
     return parser
 
 
@@ -165,6 +166,8 @@ def _add_resume(commands: Commands) -> None:
     )
     resume.add_argument("--retry-failed", action="store_true",
                         help="make failed calls again: the reason of their failing is gone")  # fmt: skip
+    resume.add_argument("--method", metavar="NAME", help="if it is that of a plug-in which the store cannot hold")
+    _add_trust(resume)
     _add_budget(resume, default=False)
     _add_calls(resume)
 
@@ -181,6 +184,7 @@ def _add_certify(commands: Commands) -> None:
     certify.add_argument("-n", type=int, default=CERTIFY, help="calls (%(default)s)")
     certify.add_argument("--error", type=float, help="stop earlier, once the error of log Z is below this")
     certify.add_argument("--model", help="file.py or file.py:name, if the store does not know it")
+    _add_trust(certify)
     certify.add_argument("--ask", action="store_true", help="write the points, instead of evaluating them")
     certify.add_argument("-o", "--output", type=Path, help="CSV file for --ask (by default the terminal)")
     _add_calls(certify, asynchronous=False)
@@ -197,6 +201,7 @@ def _add_compare(commands: Commands) -> None:
     )  # fmt: skip
     compare.add_argument("models", nargs="+", help="run.sqlite, file.py, file.py:name, or name=one of these")
     compare.add_argument("--odds", action="append", metavar="NAME=X", help="prior odds of a model (1)")
+    _add_trust(compare)
     compare.add_argument("-o", "--output", type=Path, help="picture to write")
     compare.add_argument("--store", type=Path, metavar="FOLDER", default=Path("compare"),
                          help="where the runs of models are kept (%(default)s)")  # fmt: skip
@@ -237,6 +242,16 @@ def _add_calls(parser: argparse.ArgumentParser, *, asynchronous: bool = True) ->
     parser.add_argument("--no-progress", action="store_true", help="no progress bar")
 
 
+def _add_trust(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--trust", action="store_true",
+                        help="read a store of an older basq, which can run any code, and migrate it")  # fmt: skip
+
+
+def _add_code(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--model", help="file.py or file.py:name, where the prior has functions, which no store holds")
+    _add_trust(parser)
+
+
 def _add_looks(commands: Commands) -> None:
     report = _command(
         commands, "report", ("look", "report"), "write one HTML page about a run, also of one in progress",
@@ -245,15 +260,27 @@ def _add_looks(commands: Commands) -> None:
     report.add_argument("store", type=Path, help="SQLite file of the run")
     report.add_argument("-o", "--output", type=Path, help="page to write (the store's name with .html)")
     report.add_argument("--title", help="heading of the page")
+    _add_code(report)
     show = _command(
         commands, "show", ("look", "show"), "print evidence and posterior of a run, also of one in progress",
         "  basq show run.sqlite",
     )  # fmt: skip
     show.add_argument("store", type=Path)
+    _add_code(show)
     listing = _command(
         commands, "list", ("look", "list_runs"), "say how far runs are", "  basq list\n  basq list runs/*.sqlite"
     )
     listing.add_argument("stores", type=Path, nargs="*", help="SQLite files (by default *.sqlite here)")
+
+
+def _add_rescue(commands: Commands) -> None:
+    rescue = _command(
+        commands, "rescue", ("rescue", "rescue"), "save what is left of a damaged store",
+        "  basq rescue run.sqlite -o new.sqlite",
+        "Every row of a store has a checksum; those that fit it go into a new store,\nand the run goes on from there.",
+    )  # fmt: skip
+    rescue.add_argument("store", type=Path, help="SQLite file that is damaged; it is only read")
+    rescue.add_argument("-o", "--output", type=Path, required=True, help="SQLite file to make")
 
 
 def _add_ask_and_tell(commands: Commands) -> None:
@@ -275,6 +302,7 @@ def _add_ask_and_tell(commands: Commands) -> None:
         "  basq ask run.sqlite -n 32 -o points.csv    32 points to evaluate anywhere",
     )  # fmt: skip
     ask.add_argument("store", type=Path)
+    _add_code(ask)
     ask.add_argument("-n", type=int, help="how many (by default the initial design, then a batch)")
     ask.add_argument("-o", "--output", type=Path, help="CSV file to write (by default the terminal)")
 
@@ -291,6 +319,7 @@ def _add_ask_and_tell(commands: Commands) -> None:
         help="CSV files with columns id, log_likelihood and, if any, noise, error; or JSON files of outputs",
     )  # fmt: skip
     tell.add_argument("--model", help="file.py or file.py:name that judges outputs, if it has moved")
+    _add_trust(tell)
 
 
 def _whole(least: int) -> Callable[[str], int]:

@@ -4,14 +4,38 @@ import sqlite3
 from collections.abc import Callable
 from typing import Any
 
+from basq.evaluation.seals import SEALED, seal_all
+
 APPLICATION_ID = 0x62617371  # "basq"
-FORMAT = 3
+FORMAT = 4
 """Version of the file format; older ones are migrated when they are opened, as far as there is a way."""
-OUTPUTS = "CREATE TABLE outputs (id INTEGER PRIMARY KEY, output BLOB NOT NULL)  -- of simulators, packed, by call"
-MIGRATIONS: dict[int, Callable[[sqlite3.Connection], Any]] = {2: lambda connection: connection.execute(OUTPUTS)}
+OUTPUTS = "CREATE TABLE outputs (id INTEGER PRIMARY KEY, output BLOB NOT NULL{})"
+"""Of simulators, packed, by call."""
+KEPT = """
+CREATE TABLE kept (
+    part INTEGER PRIMARY KEY,
+    step INTEGER NOT NULL,       -- how many steps it has learned from
+    bytes BLOB NOT NULL,         -- what is known after them: a copy, which the steps can make again
+    seal INTEGER NOT NULL
+)
+"""
+
+
+def _sealed(connection: sqlite3.Connection) -> None:
+    """Give all rows a checksum, and what was learned a place."""
+    for table in SEALED:
+        connection.execute(f"ALTER TABLE {table} ADD COLUMN seal INTEGER")
+    connection.execute(KEPT)
+    seal_all(connection)
+
+
+MIGRATIONS: dict[int, Callable[[sqlite3.Connection], Any]] = {
+    2: lambda connection: connection.execute(OUTPUTS.format("")),
+    3: _sealed,
+}
 """From each version to the next; none from 1, in which steps had no status and which was never released."""
 SCHEMA = """
-CREATE TABLE meta (key TEXT PRIMARY KEY, value);
+CREATE TABLE meta (key TEXT PRIMARY KEY, value, seal INTEGER);
 CREATE TABLE calls (
     id INTEGER PRIMARY KEY,
     batch INTEGER NOT NULL,      -- asked for together
@@ -28,7 +52,8 @@ CREATE TABLE calls (
     worker TEXT,
     seconds REAL,
     finished REAL,               -- seconds since 1970
-    step INTEGER                 -- the step of the run that learned from it
+    -- the step of the run that learned from it; checksum of the row, as in all tables
+    step INTEGER, seal INTEGER
 );
 CREATE INDEX batches ON calls (batch);
 CREATE INDEX unlearned ON calls (id) WHERE step IS NULL;
@@ -36,6 +61,7 @@ CREATE INDEX failed ON calls (id) WHERE state = 'failed';
 CREATE TABLE steps (
     step INTEGER PRIMARY KEY,
     calls BLOB NOT NULL,         -- the calls it learned from, as the rows of a float64 table
-    record TEXT NOT NULL         -- what came out, JSON
+    -- what came out, JSON
+    record TEXT NOT NULL, seal INTEGER
 );
 """

@@ -17,11 +17,12 @@ from typing import Any
 import numpy as np
 
 from basq.errors import StoreError, StoreInUseError
+from basq.evaluation import snapshot
 from basq.evaluation.call import Outcome
 from basq.evaluation.calls import Calls
 from basq.evaluation.lock import Lock
 from basq.evaluation.place import Place, as_file
-from basq.evaluation.schema import APPLICATION_ID, FORMAT, MIGRATIONS, OUTPUTS, SCHEMA
+from basq.evaluation.prepare import prepare
 from basq.observations import Failure
 from basq.types import BoolArray, FloatArray, IntArray
 
@@ -61,10 +62,7 @@ class Store:
             raise StoreError(f"{self} cannot be opened: {error}. Give the name of a file that can be made.") from error
         weakref.finalize(self, self._connection.close)  # whoever drops a store or a sampler need not close it
         try:
-            self._prepare(n_dim)
-        except sqlite3.DatabaseError as error:
-            self.close()
-            raise StoreError(f"{self} cannot be opened: {error}.") from error
+            prepare(self, self._connection, n_dim)
         except StoreError:
             self.close()
             raise
@@ -81,40 +79,6 @@ class Store:
 
     def close(self) -> None:
         self._connection.close()
-
-    def _prepare(self, n_dim: int | None) -> None:
-        """Make the tables of a new file; check and migrate an old one."""
-        execute = self._connection.execute
-        execute("PRAGMA synchronous = EXTRA")  # a committed call survives a crash of the machine
-        if self._format() == (APPLICATION_ID, FORMAT):
-            return  # nothing to write, so that it can be read also where it cannot be written
-        with self.transaction():
-            application, version = self._format()  # as it is now: another process may just have made the file
-            empty = not execute("SELECT 1 FROM sqlite_master").fetchone()
-            if empty and n_dim is not None:
-                for statement in (*SCHEMA.split(";\n"), OUTPUTS):
-                    execute(statement)
-                execute(f"PRAGMA application_id = {APPLICATION_ID}")
-                execute(f"PRAGMA user_version = {FORMAT}")
-                self._set("n_dim", int(n_dim))
-                return
-            if empty:
-                raise StoreError(f"{self} holds no run yet.")
-            if application != APPLICATION_ID:
-                raise StoreError(f"{self} is not a store of basq; give another file name.")
-            if version > FORMAT:
-                raise StoreError(f"{self} has format {version}, made by a newer basq; this one reads up to {FORMAT}.")
-            if not set(range(version, FORMAT)) <= set(MIGRATIONS):
-                raise StoreError(f"{self} has format {version}, made by an older basq; this one reads format {FORMAT}.")
-            for old in range(version, FORMAT):
-                MIGRATIONS[old](self._connection)
-                execute(f"PRAGMA user_version = {old + 1}")
-
-    def _format(self) -> tuple[int, int]:
-        """Whose file it is, and in which version."""
-        numbers = (self._connection.execute(f"PRAGMA {key}").fetchone() for key in ("application_id", "user_version"))
-        (application,), (version,) = numbers
-        return application, version
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -160,6 +124,14 @@ class Store:
         """Copy everything into another database."""
         self._connection.backup(target)
 
+    def insert(self, table: str, columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> None:
+        """Write whole rows, as they were in another store."""
+        marks = ", ".join("?" * len(columns))
+        with self.transaction():
+            self._connection.executemany(
+                f"INSERT OR REPLACE INTO {table} ({', '.join(columns)}) VALUES ({marks})", rows
+            )
+
     # --- what does not change during a run ----------------------------------------------------------------------------
 
     def get(self, key: str) -> Any:
@@ -177,7 +149,12 @@ class Store:
 
     def _set(self, key: str, value: Any) -> None:
         text = value if isinstance(value, bytes) else json.dumps(value)
-        self._connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, text))
+        self._connection.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (key, text))
+
+    def drop(self, key: str) -> None:
+        """Forget a setting."""
+        with self.transaction():
+            self._connection.execute("DELETE FROM meta WHERE key = ?", (key,))
 
     # --- calls --------------------------------------------------------------------------------------------------------
 
@@ -232,7 +209,7 @@ class Store:
                 rows,
             )
             outputs = [(i, o.output) for i, o in outcomes if o.output is not None]
-            self._connection.executemany("INSERT OR REPLACE INTO outputs VALUES (?, ?)", outputs)
+            self._connection.executemany("INSERT OR REPLACE INTO outputs (id, output) VALUES (?, ?)", outputs)
 
     def begin_again(self, *, simulate: bool) -> None:
         """Forget what was learned, and make failed calls pending again; with ``simulate``, outputs are forgotten."""
@@ -242,6 +219,7 @@ class Store:
             self._connection.execute("UPDATE calls SET state = 'pending' WHERE state = 'failed'")
             self._connection.execute("UPDATE calls SET step = NULL")
             self._connection.execute("DELETE FROM steps")
+            snapshot.forget(self._connection)
 
     def pending(self) -> Calls:
         """Calls that have no outcome yet."""
@@ -362,7 +340,7 @@ class Store:
         with self.transaction():
             try:
                 self._connection.execute(
-                    "INSERT INTO steps VALUES (?, ?, ?)",
+                    "INSERT INTO steps (step, calls, record) VALUES (?, ?, ?)",
                     (step, calls.table.astype("<f8").tobytes(), json.dumps(record, default=float)),
                 )
             except sqlite3.IntegrityError as error:
@@ -378,6 +356,15 @@ class Store:
         width = 5 + 2 * self.n_dim
         tables = [np.frombuffer(blob, dtype="<f8").reshape(-1, width) for blob, _ in found]
         return [(Calls(table), record) for table, record in zip(tables, records, strict=True)]
+
+    def keep(self, n_steps: int, blob: bytes) -> None:
+        """Keep what is known after so many steps, in the place of what was known before."""
+        with self.transaction():
+            snapshot.write(self._connection, n_steps, blob)
+
+    def kept(self) -> tuple[int, bytes] | None:
+        """What was kept last, and after how many steps."""
+        return snapshot.read(self._connection)
 
     def last_record(self) -> dict[str, Any] | None:
         """What came out of the last step that had a value to learn from; None if there is none."""

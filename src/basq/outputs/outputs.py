@@ -45,8 +45,11 @@ def pack(output: Any, draws: FloatArray) -> bytes:
 
 def unpack(blob: bytes) -> tuple[Any, FloatArray]:
     """The output and the draws again."""
-    with np.load(io.BytesIO(zlib.decompress(blob)), allow_pickle=False) as file:
-        return _output({name: file[name] for name in file if name != "draws"}), file["draws"]
+    try:
+        with np.load(io.BytesIO(zlib.decompress(blob)), allow_pickle=False) as file:
+            return _output({name: file[name] for name in file if name != "draws"}), file["draws"]
+    except Exception as error:  # whatever is in its place; nothing of it has run
+        raise EvaluationError(f"A stored output cannot be read ({type(error).__name__}: {error}).") from error
 
 
 def _output(arrays: Mapping[str, np.ndarray[Any, Any]]) -> Any:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import logsumexp
@@ -125,6 +126,8 @@ class PaperFit(Fit):
     def claimed_std(self) -> float:
         """Standard deviation of log Z that the surrogate claims."""
         return self.evidence.log_std if self.evidence else np.inf
+
+    plain_cached: ClassVar = ("posterior",)
 
     @property
     def log_evidence(self) -> float:

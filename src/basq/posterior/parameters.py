@@ -3,10 +3,11 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import ndtr
 
 from basq.errors import InputError
 from basq.method import Density, Posterior
@@ -14,7 +15,7 @@ from basq.posterior.circle import CircleDensity, held, on_circle
 from basq.posterior.densities import ParameterDensity, coordinate_moments
 from basq.posterior.edges import up_to_edges
 from basq.posterior.pairs import PairDensity
-from basq.posterior.sampled import KernelDensity, SampledPosterior, Slice, smooth_1d
+from basq.posterior.sampled import GRID, GridDensity, KernelDensity, SampledPosterior, Slice, smooth_1d
 from basq.prior import Prior
 from basq.types import FloatArray
 
@@ -36,6 +37,8 @@ class ParameterPosterior:
 
     prior: Prior
     standard: Posterior
+
+    plain_cached: ClassVar = ("samples", "moments", "lines")
 
     @cached_property
     def _own(self) -> Posterior:
@@ -72,7 +75,15 @@ class ParameterPosterior:
         """Draw n equal-weight samples: (n, d)."""
         if n < 1 or n != int(n):
             raise InputError(f"sample({n!r}): give a positive whole number.")
+        if self.prior.absent and self.prior.affine is None and n <= len(self.__dict__.get("samples", ())):
+            return self._drawn_again(int(n), seed)
         return self.prior.from_standard(self.standard.sample(int(n), np.random.default_rng(seed)))
+
+    def _drawn_again(self, n: int, seed: Any) -> FloatArray:
+        """What `sample` has given before the map was lost: the samples are the population, in another order."""
+        population, place = np.empty_like(self.samples), np.random.default_rng(0)
+        population[place.choice(len(population), len(population), replace=False)] = self.samples
+        return population[np.random.default_rng(seed).choice(len(population), n, replace=False)]
 
     @cached_property
     def samples(self) -> FloatArray:
@@ -93,17 +104,42 @@ class ParameterPosterior:
     def _smoothed(self, dims: list[int]) -> Density | None:
         """A marginal that is better smoothed in the user's parameters than in standard space, else None."""
         coupled, standard = self._is_coupled, self.standard
+        if len(dims) == 1:
+            line = self.lines.get(dims[0])
+            return smooth_1d(self.samples[:, dims[0]]) if line is None and coupled else line
         if coupled and len(dims) != 2:
-            points = self.samples[:, dims]
-            return smooth_1d(points[:, 0]) if len(dims) == 1 else KernelDensity(points)
+            return KernelDensity(self.samples[:, dims])
         if not coupled and not isinstance(standard, SampledPosterior):
             return None  # a closed form
         if len(dims) == 2 and (coupled or self.prior.n_dim > 2):
             return PairDensity(self.samples[:, dims], self.prior.bounds[dims], tuple(self.prior.periodic[dims]))
-        if len(dims) == 1 and dims[0] in self.circles:
-            return self.circles[dims[0]]
-        if len(dims) == 1 and isinstance(standard, SampledPosterior) and self._map is not None:
-            return up_to_edges(self.prior, dims[0], standard)
+        return None
+
+    @cached_property
+    def lines(self) -> dict[int, Density]:
+        """Marginals of single parameters that are better smoothed in the user's parameters, by their places."""
+        found = {i: self._line(i) for i in range(self.prior.n_dim)}
+        return {i: line for i, line in found.items() if line is not None}
+
+    @property
+    def own_lines(self) -> dict[int, Density]:
+        """Marginals of all single parameters, in the user's parameters: what is left when the map is lost."""
+        return self.lines | {i: self._by_levels(i) for i in range(self.prior.n_dim) if i not in self.lines}
+
+    def _by_levels(self, i: int) -> Density:
+        """The marginal of a parameter on a grid of quantiles."""
+        density = self.marginal(self.prior.names[i])
+        x = np.unique(density.ppf(ndtr(np.linspace(-6.0, 6.0, GRID))))
+        values = density.pdf(x)
+        return GridDensity(x, values / np.trapezoid(values, x))
+
+    def _line(self, i: int) -> Density | None:
+        if self._is_coupled:
+            return smooth_1d(self.samples[:, i])
+        if i in self.circles:
+            return self.circles[i]
+        if isinstance(self.standard, SampledPosterior) and self._map is not None:
+            return up_to_edges(self.prior, i, self.standard)
         return None
 
     def conditional(self, values: Mapping[str, float]) -> ParameterDensity:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -185,6 +186,8 @@ class SampledPosterior:
     log_weights: FloatArray
     seed: int
     n_moves: int
+
+    plain_cached: ClassVar = ("population",)
 
     @classmethod
     def build(

@@ -10,6 +10,7 @@ from scipy import special, stats
 
 from basq.errors import InputError
 from basq.numerics.gaussians import LOG_2PI
+from basq.plain import Absent
 from basq.types import FloatArray
 
 U_LIMIT = 37.5
@@ -195,6 +196,8 @@ class ScipyMarginal:
     def label(self) -> str:
         if isinstance(self.dist, NewStyle):
             return str(self.dist.new)
+        if isinstance(self.dist, Absent):
+            return self.dist.name
         parameters = [f"{a:g}" for a in self.dist.args] + [f"{k}={v:g}" for k, v in self.dist.kwds.items()]
         return f"{self.dist.dist.name}({', '.join(parameters)})"
 

@@ -2,17 +2,19 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import stats
 
 from basq.errors import InputError
 from basq.numerics.gaussians import GaussianMixture
+from basq.plain import Absent
 from basq.prior.density import DensityMap
 from basq.prior.joint import JointMap
 from basq.prior.maps import AffineMap, SeparableMap, StandardMap, TransformMap
 from basq.prior.marginals import Coordinate, as_marginal, is_flat, is_pair
+from basq.prior.parts import absent_among, parts_of
 from basq.prior.periodic import Periodic
 from basq.types import BoolArray, FloatArray
 
@@ -54,6 +56,7 @@ class Prior:
     names: tuple[str, ...]
     n_dim: int
     measure: GaussianMixture
+    plain_fields: ClassVar = ("names", "n_dim", "measure", "_map")
 
     def __init__(self, spec: Any, *, names: Sequence[str] | None = None) -> None:
         self._map, own_names = _interpret(spec, names)
@@ -158,8 +161,18 @@ class Prior:
 
     @property
     def is_separable(self) -> bool:
-        """Whether the map works coordinate by coordinate."""
-        return self._map.coordinates is not None
+        """Whether the map works coordinate by coordinate, and can be used."""
+        return self._map.coordinates is not None and not self.absent
+
+    @property
+    def parts(self) -> tuple[Any, ...]:
+        """What the map is made of: marginals, and functions of the user's."""
+        return parts_of(self._map)
+
+    @cached_property
+    def absent(self) -> tuple[Absent, ...]:
+        """What of it was not in the file that it was read from: functions, and distributions of the user's own."""
+        return absent_among(self.parts)
 
     @cached_property
     def flat(self) -> BoolArray:

@@ -7,7 +7,7 @@ from pathlib import Path
 from basq.errors import InputError
 
 SAVED = b"basq result\n"
-"""First line of a file of ``Result.save``; a line of JSON and the pickled object follow."""
+"""First line of a file of ``Result.save``; a line of JSON and plain data follow."""
 DATABASE = b"SQLite format 3\0"
 APPLICATION_AT = 68
 """Where an SQLite file says whose it is, in four bytes."""

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,6 +22,7 @@ from basq.report.tables import QUANTILES, Row, Summary
 from basq.results import archive, export, predictive, proof, words
 from basq.results.evidence import Evidence
 from basq.results.export import Draws
+from basq.results.keepable import keepable
 from basq.results.record import Record
 from basq.results.source import Askable, Source
 from basq.status import Status
@@ -99,6 +100,8 @@ class Result(Evidence, Askable):
     notes: tuple[str, ...] = ()
     source: Source | None = field(default=None, repr=False)
     certificate: Certificate | None = field(default=None, repr=False)
+
+    plain_cached: ClassVar = ("_posterior",)
 
     @classmethod
     def nothing(
@@ -215,19 +218,15 @@ class Result(Evidence, Askable):
 
     def save(self, path: str | Path) -> None:
         """Write everything into one file, which `Result.load` reads; it appears only when it is complete."""
-        if self.standard_posterior is not None:
-            _ = self._posterior.samples  # drawn once, here: whoever loads the file has the same ones at once
-        archive.write(Path(path), self)
+        archive.write(Path(path), keepable(self))
 
     @classmethod
-    def load(cls, path: str | Path) -> "Result":
+    def load(cls, path: str | Path, *, allow_pickle: bool = False) -> "Result":
         """Read a file that `save` has written: the same samples, densities and plots, without the likelihood.
 
-        Warnings
-        --------
-        The file holds pickled objects, which can run any code when they are read: load only files that you trust.
+        It holds data and no code. Older ones hold pickled objects, which can run any code: ``allow_pickle`` reads them.
         """
-        found = archive.read(Path(path))
+        found = archive.read(Path(path), allow_pickle=allow_pickle)
         if not isinstance(found, cls):
             raise InputError(f"{path} holds a {type(found).__name__}, not a result.")
         return found

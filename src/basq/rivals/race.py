@@ -282,5 +282,7 @@ def _named(name: str) -> Iterator[None]:
 def _result(sampler: Sampler, ended: Status, *, fresh: bool) -> Result:
     """What is known of a model in the end; that may be nothing, which is no reason to lose what the others know."""
     if len(sampler.observations()):
-        return sampler.result(ended=ended, fresh=fresh)
+        found = sampler.result(ended=ended, fresh=fresh)
+        sampler.keep(found)
+        return found
     return Result.nothing(sampler.recipe.prior, ended, "no call has succeeded yet", sampler.store.failures())

@@ -1,7 +1,7 @@
 """A new answer from the calls of a run: judged by another likelihood, placed under another prior, learned from anew."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import compress, islice
 from typing import Any
 
@@ -10,19 +10,20 @@ import numpy as np
 from basq.cheap.call import judged
 from basq.cheap.model import Model
 from basq.cheap.widen import widened
-from basq.errors import EvaluationError, InputError, counted
+from basq.errors import AbsentError, EvaluationError, InputError, counted
 from basq.evaluation.call import Outcome
 from basq.evaluation.calls import Calls
 from basq.method import Posterior
 from basq.observations import Failure
 from basq.outputs.outputs import Outputs, unpack
+from basq.plain import UNKEPT, Absent
 from basq.prior import Prior, as_prior
 from basq.results.result import Result
 from basq.run import identity
 from basq.run.agreement import agreed
+from basq.run.carried import Carried
 from basq.run.coverage import STRANGE, Coverage, placed, unexplored, within
 from basq.run.drive import drive
-from basq.run.kept import Kept
 from basq.run.order import certified
 from basq.run.past import Past, joined
 from basq.run.sampler import Sampler
@@ -90,10 +91,8 @@ class Origin:
 
     Attributes
     ----------
-    recipe : Kept
+    recipe : Recipe
         How the run was made.
-    model : Kept or None
-        Its model; None for runs of a log-likelihood, and where it is not known.
     steps : tuple of Calls
         The calls that each step has learned from, failed ones included.
     outputs : Outputs or None
@@ -105,10 +104,11 @@ class Origin:
     function : dict or None
         Which code has been called.
     on_error : str
+    model : Carried or None
+        Its model; None for runs of a log-likelihood, and where it is not known, as in a file.
     """
 
-    recipe: Kept[Recipe]
-    model: Kept[Model] | None
+    recipe: Recipe
     steps: tuple[Calls, ...]
     outputs: Outputs | None
     failures: tuple[Failure, ...]
@@ -116,6 +116,7 @@ class Origin:
     log_evidence: float
     function: dict[str, str] | None
     on_error: OnError
+    model: Carried[Model] | None = field(default=None, metadata=UNKEPT)
 
     @property
     def calls(self) -> Calls:
@@ -134,11 +135,11 @@ class Origin:
         **going: Any,
     ) -> Result:
         """The answer under these changes."""
-        recipe = self.recipe.get()
-        if recipe is None:
-            raise InputError(
-                "The method of this result cannot be read here; open the store of its run with the same modules "
-                "installed, or run infer with its evaluations."
+        recipe = self.recipe
+        if isinstance(recipe.method, Absent):
+            raise AbsentError(
+                f"This result was made with {recipe.method.name}, which is no part of basq, and files hold no code: "
+                "open the store of its run with Sampler.open(path, method=…), or run infer with its evaluations."
             )
         if self.outputs is None:
             problem = self._plain(recipe, log_likelihood, cheap, prior, model, max_evals)
@@ -296,8 +297,8 @@ def completed(found: Result, sampler: Sampler, steps: Sequence[Calls], on_error:
     modelled = sampler.model is not None or recipe.cheap is not None or len(store.with_outputs()) > 0
     everything = Outputs.of(store, np.concatenate([c.ids for c in steps])) if modelled else None
     origin = Origin(
-        Kept(recipe), Kept(sampler.model) if sampler.model else None, tuple(steps), everything,
-        found.failures, found.standard_posterior, found.log_evidence, store.get("function"), on_error,
+        recipe, tuple(steps), everything, found.failures, found.standard_posterior, found.log_evidence,
+        store.get("function"), on_error, Carried(sampler.model) if sampler.model else None,
     )  # fmt: skip
     replicas = store.get("replicas")
     if replicas:

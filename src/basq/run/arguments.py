@@ -3,6 +3,7 @@
 import inspect
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from numbers import Integral
 from typing import Any, get_args
@@ -17,7 +18,7 @@ from basq.evaluation.calls import Calls
 from basq.evaluation.forks import OneProcess
 from basq.evaluation.reals import reals
 from basq.evaluation.store import Store
-from basq.extras import blaming, registered
+from basq.extras import blaming, names_of, registered
 from basq.method import Batch, Fit, Method
 from basq.prior import Prior, as_prior
 from basq.settings import OnError, budget
@@ -116,6 +117,16 @@ def as_method(method: Method[Any] | str) -> Method[Any]:
                 "says what it is given."
             ) from error
     return method
+
+
+def installed_method(text: str) -> Method[Any] | None:
+    """The installed method that describes itself so; None if there is none. No name of a file is looked up."""
+    for name in names_of("basq.methods"):
+        with suppress(Exception):  # of a plug-in that does not work
+            method = as_method(name)
+            if repr(method) == text:
+                return method
+    return None
 
 
 def _signature(function: Callable[..., Any]) -> inspect.Signature | None:
@@ -285,3 +296,17 @@ def _from_store(path: str | os.PathLike[str], prior: Prior) -> Evaluations:
         calls = store.done()
     keep = np.asarray(prior.in_support(calls.x)) if len(calls) else np.empty(0, dtype=bool)
     return calls.x[keep], calls.log_likelihood[keep], calls.noise[keep]
+
+
+def fresh_seed() -> int:
+    """A seed that nobody else has."""
+    entropy = np.random.SeedSequence().entropy
+    assert isinstance(entropy, int)
+    return entropy
+
+
+def check_values(cheap: Prior | None) -> None:
+    """Refuse values where they would say nothing about the cheap parameters."""
+    if cheap is not None:
+        names = ", ".join(cheap.names)
+        raise InputError(f"This run integrates over {names} at every call: give outputs=, not values.")

@@ -170,9 +170,7 @@ def certify(
 ) -> Result:
     """A result with its certificate, as `Result.certify` describes it."""
     check_calls(n)
-    recipe = origin.recipe.get()
-    if recipe is None:
-        raise InputError("The prior of this result cannot be read here; open it with the same modules installed.")
+    recipe = origin.recipe
     if error is not None and not (is_number(error) and error > 0.0):
         raise InputError(f"error={error!r}: give the standard deviation of log Z to reach, or None.")
     target = _target(origin, recipe, log_likelihood)

@@ -60,4 +60,6 @@ def drive(
             raise
         evaluator.salvage()
         interrupt.leave()
-        return sampler.result(ended=Status.INTERRUPTED, fresh=interrupt())
+        result = sampler.result(ended=Status.INTERRUPTED, fresh=interrupt())
+        sampler.keep(result)
+        return result

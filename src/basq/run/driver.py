@@ -86,6 +86,7 @@ class Driver:
     def keep(self, error: BaseException) -> None:
         """Hang everything that was paid for on an error that leaves the run."""
         observations = error.observations = self.rescue(error)  # type: ignore[attr-defined]  # whatever error it is
+        self.sampler.keep()
         if len(observations):
             what = counted(len(observations), "evaluation is", "evaluations are")
             error.add_note(f"{what} in this error's attribute `observations`.")

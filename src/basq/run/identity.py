@@ -2,7 +2,6 @@
 
 import hashlib
 import logging
-import pickle
 import platform
 import time
 from typing import Any
@@ -10,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from basq.cheap.model import Model
-from basq.errors import InputError, StoreError
+from basq.errors import AbsentError, StoreError
 from basq.evaluation.store import Store
 from basq.method import Method
+from basq.plain import Absent, NotPlainError, pack, unpack
 from basq.prior import Prior
+from basq.run.arguments import installed_method
 from basq.run.ingredients import bare, code_of, essence, ingredients
 from basq.types import LogLikelihood
 from basq.version import __version__
@@ -26,21 +27,8 @@ WAY_OUT = (
 )
 
 
-def pack(prior: Prior, method: Method[Any], cheap: Prior | None) -> bytes:
-    """What makes the problem, as bytes for a store."""
-    import cloudpickle
-
-    try:
-        return cloudpickle.dumps((prior, method, cheap))
-    except Exception as error:
-        raise InputError(
-            f"The prior cannot be written into a store ({type(error).__name__}: {error}). "
-            "Open files, locks and connections inside its functions, or leave out store."
-        ) from error
-
-
-def save(store: Store, prior: Prior, method: Method[Any], seed: int, objects: bytes, *, cheap: Prior | None) -> None:
-    """Write into a new store what makes the problem, readable and as objects."""
+def save(store: Store, prior: Prior, method: Method[Any], seed: int, *, cheap: Prior | None) -> None:
+    """Write into a new store what makes the problem, readable and as plain data."""
     if cheap is not None:
         store.set(cheap=repr(cheap), cheap_fingerprint=fingerprint(cheap))
     store.set(
@@ -50,7 +38,7 @@ def save(store: Store, prior: Prior, method: Method[Any], seed: int, objects: by
         fingerprint=fingerprint(prior),
         method=repr(method),
         seed=str(seed),  # more digits than an SQLite integer
-        objects=objects,
+        problem=_as_data(prior, method, cheap),
         started=time.time(),
     )
 
@@ -74,19 +62,89 @@ def settings(store: Store) -> dict[str, Any]:
     }
 
 
-def load(store: Store) -> tuple[Prior, Method[Any], Prior | None]:
-    """The prior and the method of a store, and the prior of its cheap parameters."""
-    blob = store.get("objects")
-    if blob is None:
-        raise StoreError(f"{store} holds no run yet.")
+def is_new(store: Store) -> bool:
+    """Whether a store does not know its problem yet."""
+    return store.get("fingerprint") is None
+
+
+def _as_data(prior: Prior, method: Method[Any], cheap: Prior | None) -> bytes:
+    """What makes the problem, as bytes for a store; of functions, and a method of somebody else's, only the names."""
     try:
-        prior, method, cheap = pickle.loads(blob)
+        pack(method)
+        known: Any = method
+    except NotPlainError:
+        known = Absent(f"the method {method!r}")
+    return pack((prior, known, cheap), strict=False)
+
+
+def load(store: Store, *, allow_pickle: bool = False) -> tuple[Prior, Method[Any], Prior | None]:
+    """The prior and the method of a store, and the prior of its cheap parameters.
+
+    Functions that are not in the file are `Absent`. With ``allow_pickle``, those of a store of old are read as it has
+    them, and written anew as plain data.
+    """
+    blob = store.get("problem")
+    if blob is None and is_new(store):
+        raise StoreError(f"{store} holds no run yet.")
+    if blob is None:
+        prior, method, cheap = _unpickled(store, allow_pickle=allow_pickle)
+        migrate(store, prior, method, cheap)
+        return prior, method, cheap
+    try:
+        prior, method, cheap = unpack(blob)
+        assert isinstance(prior, Prior)
+        assert isinstance(cheap, Prior | None)
+    except (NotPlainError, AssertionError, TypeError, ValueError) as error:
+        raise StoreError(
+            f"The prior in {store} cannot be read by this version of basq ({error}); "
+            f"build it again and open the store with Sampler(prior, store={str(store.path)!r})."
+        ) from error
+    return prior, installed_method(store.get("method")) or method if isinstance(method, Absent) else method, cheap
+
+
+def _unpickled(store: Store, *, allow_pickle: bool) -> tuple[Prior, Method[Any], Prior | None]:
+    """What a store of old holds as pickled objects."""
+    import pickle
+
+    path = str(store.path)
+    if store.get("objects") is None:
+        raise StoreError(f"The prior in {store} is lost; build it again and go on with Sampler(prior, store={path!r}).")
+    if not allow_pickle:
+        raise StoreError(
+            f"{store} was written by an older basq, as pickled objects, which can run any code when they are read. "
+            f"Give the prior, as Sampler(prior, store={path!r}); or, if you trust whoever gave you the file, "
+            f"Sampler.open({path!r}, allow_pickle=True), on the command line --trust. It holds plain data from then on."
+        )
+    try:
+        prior, method, cheap = pickle.loads(store.get("objects"))
     except Exception as error:
         raise StoreError(
             f"The prior in {store} cannot be read here ({type(error).__name__}: {error}); "
-            f"build it again and open the store with Sampler(prior, store={str(store.path)!r})."
+            f"build it again and open the store with Sampler(prior, store={path!r})."
         ) from error
     return prior, method, cheap
+
+
+def migrate(store: Store, prior: Prior, method: Method[Any], cheap: Prior | None) -> None:
+    """Write the problem of a store of old as plain data, in the place of pickled objects."""
+    if store.get("problem") is None:
+        with store.transaction():
+            store.set(problem=_as_data(prior, method, cheap))
+            store.drop("objects")
+
+
+def chosen(store: Store, own: Method[Any], given: Method[Any] | None) -> Method[Any]:
+    """The method of a store: its own, or the one that is given in the place of one that it cannot hold."""
+    if given is None:
+        if isinstance(own, Absent):
+            raise AbsentError(
+                f"{store} was made with {own.name}, which is no part of basq, and stores hold no code: give it again, "
+                f"as Sampler.open({str(store.path)!r}, method=…)."
+            )
+        return own
+    if store.get("method") != repr(given):
+        _refuse(store, f"method={store.get('method')}", f"method={given!r}")
+    return given
 
 
 def check(store: Store, prior: Prior, method: Method[Any], seed: int | None, *, cheap: Prior | None) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from basq.certificate.certificate import Certificate
 from basq.certificate.design import Design
+from basq.errors import StoreError
 from basq.evaluation.calls import Calls
 from basq.evaluation.store import Store
 from basq.method import Posterior
@@ -114,10 +115,13 @@ class Order:
         blob = store.get("certificate")
         if blob is None:
             return None
-        with np.load(io.BytesIO(blob), allow_pickle=False) as file:
-            known: dict[str, Any] = json.loads(str(file["numbers"]))
-            u, log_prior, log_expected, log_drawn = (file[name] for name in ARRAYS)
-            ids = file["ids"]
+        try:
+            with np.load(io.BytesIO(blob), allow_pickle=False) as file:
+                known: dict[str, Any] = json.loads(str(file["numbers"]))
+                u, log_prior, log_expected, log_drawn = (file[name] for name in ARRAYS)
+                ids = file["ids"]
+        except Exception as error:  # whatever is in its place; nothing of it has run
+            raise StoreError(f"The certificate in {store} cannot be read ({type(error).__name__}: {error}).") from error
         design = Design(u, log_prior, log_expected, log_drawn, known["log_pool"], known["pool_error"])
         return cls(
             design, ids, tuple(known["repeated"]), tuple(known["surrogate"]), known["target"], known["noise"],

@@ -161,8 +161,7 @@ def _merged(results: Sequence[Result], log_likelihood: LogLikelihood | Model) ->
     for result in results:
         origin = result.source
         assert isinstance(origin, Origin)
-        recipe = origin.recipe.get()
-        assert recipe is not None
+        recipe = origin.recipe
         pasts.append(origin.past(recipe, Problem(recipe.prior, model, moved=False, judges=False))[0])
     steps = []
     for round_ in zip_longest(*(past.steps for past in pasts)):

@@ -17,6 +17,8 @@ from basq.evaluation.calls import Calls
 from basq.evaluation.store import PATIENCE, Store
 from basq.method import Batch, Method
 from basq.observations import Observations
+from basq.prior import as_prior
+from basq.results.keepable import with_drawn
 from basq.results.result import Result
 from basq.run import identity
 from basq.run.arguments import (
@@ -30,12 +32,15 @@ from basq.run.arguments import (
     as_pending,
     as_seed,
     as_space,
+    check_values,
+    fresh_seed,
 )
+from basq.run.learned import Learned
 from basq.run.order import contradicted, take_in
 from basq.run.past import as_past
 from basq.run.points import Points
 from basq.run.steps import Recipe, State
-from basq.run.stopping import Stopping, Verdict, trouble
+from basq.run.stopping import Stopping, Verdict
 from basq.settings import BATCH_SIZE, CERTIFY, DLOGZ, ON_ERROR, OnError
 from basq.status import Status
 from basq.types import FloatArray, IntArray, LogLikelihood, is_number
@@ -101,19 +106,19 @@ class Sampler:
             "dlogz": float(dlogz),
             "on_error": on_error,
         }
-        objects = b"" if store is None else identity.pack(space, chosen, cheap)
         self.store = Store(store, space.n_dim)
         with self.store.transaction():  # whole, or not at all: another process may be about to do the same
-            new = self.store.get("objects") is None
+            new = identity.is_new(self.store)
             if new:
-                number = _fresh_seed() if number is None else number
-                identity.save(self.store, space, chosen, number, objects, cheap=cheap)
+                number = fresh_seed() if number is None else number
+                identity.save(self.store, space, chosen, number, cheap=cheap)
                 self.store.give(given[0], u, *given[1:])
                 if past is not None:
                     past.lay(self.store)
                 self.store.set(n_given=n_given, **settings)
             else:
                 identity.check(self.store, space, chosen, number, cheap=cheap)
+                identity.migrate(self.store, space, chosen, cheap)
                 number = int(self.store.get("seed"))
             if log_likelihood is not None:
                 identity.check_function(self.store, log_likelihood)
@@ -126,19 +131,46 @@ class Sampler:
             judge_waiting(self.store, model)
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str], model: Model | None = None) -> "Sampler":
-        """Take up the run of a store as it was left; needs no prior, and a `Model` only to be told its outputs."""
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        model: Model | None = None,
+        *,
+        prior: Any = None,
+        method: Method[Any] | str | None = None,
+        allow_pickle: bool = False,
+    ) -> "Sampler":
+        """Take up the run of a store as it was left.
+
+        Parameters
+        ----------
+        path : path
+            Of the store.
+        model : Model, optional
+            Of the run; needed to be told its outputs.
+        prior, method : optional
+            As in `infer`, where they hold code of yours, as a transform: stores hold data only. Without them such a run
+            can be read, as far as it needs no code.
+        allow_pickle : bool
+            Read a store that an older basq has written, with pickled objects in it, which can run any code: only if you
+            trust whoever made it. It is migrated to plain data.
+        """
         store = Store(path)
-        prior, method, cheap = identity.load(store)
+        own, known, cheap = identity.load(store, allow_pickle=allow_pickle)
+        known = identity.chosen(store, known, None if method is None else as_method(method))
         if model is not None:
-            identity.check(store, model.prior, method, None, cheap=model.cheap)
+            prior, cheap = model.prior, model.cheap
+        if prior is not None:
+            own = as_prior(prior)
+            identity.check(store, own, known, None, cheap=cheap)
+        if model is not None:
             identity.check_function(store, model)
             judge_waiting(store, model)
         stopping = Stopping(store.get("dlogz"), store.get("max_evals"))
         sampler = cls.__new__(cls)
         sampler.store = store
         sampler._begin(
-            Recipe(prior, method, stopping, store.get("batch_size"), int(store.get("seed")), cheap),
+            Recipe(own, known, stopping, store.get("batch_size"), int(store.get("seed")), cheap),
             store.get("on_error"),
         )
         sampler.model = model
@@ -147,9 +179,7 @@ class Sampler:
     def _begin(self, recipe: Recipe, on_error: OnError) -> None:
         self.recipe = recipe
         self._on_error = on_error
-        self._state: State | None = None
-        self._seen = Calls.none(recipe.prior.n_dim)  # the calls that the state has learned from, failed ones included
-        self._n_steps = 0
+        self._learned = Learned(self.store, recipe, on_error)
         self.n_given = self.store.get("n_given") or 0
         self._info: dict[str, Any] = {}
         self._seconds: dict[str, float] = {}
@@ -158,7 +188,7 @@ class Sampler:
     # --- ask and tell -------------------------------------------------------------------------------------------------
 
     def ask(self, n: int | None = None) -> Points:
-        """The next points to evaluate, chosen with everything told so far and with those still under way in mind.
+        """The next points to evaluate, chosen with everything told so far and with those under way in mind.
 
         Parameters
         ----------
@@ -191,16 +221,16 @@ class Sampler:
         n_asked, number = self.store.extent()
         if n is None:
             n = self.n_first or min(self.recipe.batch_size, self.n_left)
-        if self.n_first or self._state is None:
-            seen = np.concatenate([self._seen.u, self._taken()])
+        if self.n_first or self._learned.state is None:
+            seen = np.concatenate([self._learned.seen.u, self._taken()])
             return self.recipe.design(n_asked - self.n_given, n, seen), number
-        return self.recipe.choose(self._state, n, n_asked, self._taken()), number
+        return self.recipe.choose(self._learned.state, n, n_asked, self._taken()), number
 
     def _taken(self) -> FloatArray:
         """Points without a value: under way, just in, or failed; (m, d) in standard space."""
-        return np.concatenate(
-            [self._seen.u[self._seen.silent(self._on_error)], self.store.pending().u, self.store.news().u]
-        )
+        seen = self._learned.seen
+        failed = seen.u[seen.silent(self._on_error)]
+        return np.concatenate([failed, self.store.pending().u, self.store.news().u])
 
     def certify(self, n: int = CERTIFY) -> Points:
         """Points of n calls that prove the answer or contradict it: to be told like others, and not learned from.
@@ -253,7 +283,8 @@ class Sampler:
         if outputs is not None:
             outcomes = as_judged(self.model, calls.x, outputs)
         else:
-            self._check_values(state)
+            if state == "done":
+                check_values(self.recipe.cheap)
             outcomes = as_outcomes(calls.x, log_likelihood, noise, state, error)
         self.store.finish(list(zip(map(int, wanted), outcomes, strict=True)))
 
@@ -265,33 +296,27 @@ class Sampler:
             points, *_ = as_evaluations((x, np.zeros(len(outputs))), self.recipe.prior)
             self.store.take(points, self.recipe.prior.to_standard(points), as_judged(self.model, points, outputs))
             return
-        self._check_values()
+        check_values(self.recipe.cheap)
         points, *given = as_evaluations((x, log_likelihood, noise), self.recipe.prior)
         self.store.give(points, self.recipe.prior.to_standard(points), *given)
-
-    def _check_values(self, state: str = "done") -> None:
-        """Refuse values where they would say nothing about the cheap parameters."""
-        if self.recipe.cheap is not None and state == "done":
-            names = ", ".join(self.recipe.cheap.names)
-            raise InputError(f"This run integrates over {names} at every call: give outputs=, not values.")
 
     # --- learn --------------------------------------------------------------------------------------------------------
 
     @property
     def known(self) -> State:
         """The state after the last step."""
-        assert self._state is not None
-        return self._state
+        assert self._learned.state is not None
+        return self._learned.state
 
     @property
     def has_learned(self) -> bool:
         """Whether there has been a step with a value to learn from."""
-        return self._state is not None
+        return self._learned.state is not None
 
     @property
     def enough(self) -> int:
         """Calls that make a step worth its audit: a batch, or at first what a model needs."""
-        least = self.recipe.method.initial_size(self.recipe.prior.n_dim) if self._state is None else 1
+        least = self.recipe.method.initial_size(self.recipe.prior.n_dim) if self._learned.state is None else 1
         return max(self.recipe.batch_size, least)
 
     @property
@@ -307,63 +332,30 @@ class Sampler:
     @property
     def verdict(self) -> Verdict:
         """Whether to stop, and why."""
-        if self._state is not None:
-            return self._state.verdict
+        if self._learned.state is not None:
+            return self._learned.state.verdict
         if self.n_left == 0:
             return Verdict(Status.NOT_CONVERGED, "no call is left, and nothing has been modelled yet")
         return Verdict(Status.RUNNING, "nothing has been modelled yet")
 
     def learn(self, *, at_least: int = 1) -> bool:
         """Algorithm 1, lines 12-16: learn from what was told since the last time, if it is so much; whether it was."""
-        self._catch_up()
+        self._learned.catch_up()
         if not self.verdict.stop or contradicted(self.store):
             take_in(self.store)
         news = self.store.news()
         if len(news) < at_least:
             return False
         self._seconds["evaluate"] = time.perf_counter() - self._asked
-        state = self._after(news, self._seconds, self._info)
-        self.store.learned(self._n_steps, news, state.as_record() if state else {})
-        self._advance(state, news)
-        return state is not None
+        return self._learned.learn(news, self._seconds, self._info)
 
-    def _catch_up(self) -> None:
-        """Learn again what the store's steps have learned: those of an earlier process, or of another one meanwhile."""
-        for calls, record in self.store.steps(self._n_steps):
-            self._advance(self._after(calls, record.get("seconds", {}), record.get("info", {})), calls)
-
-    def _advance(self, state: State | None, calls: Calls) -> None:
-        self._state, self._seen, self._n_steps = state, self._seen.join(calls), self._n_steps + 1
-
-    def _after(self, calls: Calls, seconds: dict[str, float], info: dict[str, Any]) -> State | None:
-        """The state after these calls; None while none has succeeded."""
-        seen = self._state.observations if self._state else Observations.empty(self.recipe.prior.n_dim)
-        observations = self._observe(seen, calls)
-        if not len(observations):
-            return None
-        everything = self._seen.join(calls)
-        why = trouble(everything.log_likelihood, self.recipe.batch_size, self.store)
-        return self.recipe.learn(self._state, observations, len(everything), why, seconds=dict(seconds), info=info)
-
-    def _observe(self, seen: Observations, calls: Calls) -> Observations:
-        """Add calls to the observations, the failed ones by the user's rule."""
-        failed, usable = np.isnan(calls.log_likelihood), ~calls.silent(self._on_error)
-        values, noise = np.where(failed, -np.inf, calls.log_likelihood), np.where(failed, 0.0, calls.noise)
-        u = calls.u[usable]
-        return seen.append(
-            calls.x[usable],
-            u,
-            values[usable],
-            self.recipe.prior.log_weight(u),
-            noise=noise[usable],
-            explores=calls.explores[usable],
-            batch=calls.batch[usable],
-        )
+    def keep(self, result: Result | None = None) -> None:
+        """Keep what was learned in the store, and what a reader wants to see of a result."""
+        self._learned.keep(result)
 
     def observations(self) -> Observations:
         """Everything evaluated so far, also what no step has learned from yet."""
-        seen = self._state.observations if self._state else Observations.empty(self.recipe.prior.n_dim)
-        return self._observe(seen, self.store.news())
+        return self._learned.with_calls(self.store.news())
 
     # --- result -------------------------------------------------------------------------------------------------------
 
@@ -379,9 +371,10 @@ class Sampler:
         """
         from basq.run.again import completed  # which makes samplers itself
 
-        self._catch_up()
+        known = self._learned
+        known.catch_up()
         news = self.store.news() if fresh else Calls.none(self.recipe.prior.n_dim)
-        state = self._after(news, {}, {}) if len(news) else self._state
+        state = known.after(news, {}, {}) if len(news) else known.state
         failures = self.store.failures()
         if state is None:
             last = f" The last one: {failures[-1].error}" if failures else ""
@@ -389,11 +382,6 @@ class Sampler:
         least = self.recipe.method.initial_size(self.recipe.prior.n_dim)
         settings = identity.settings(self.store) | {"initial_size": least}
         found = replace(state.result(self.recipe.prior, failures, ended), settings=settings)
-        steps = [*(calls for calls, _ in self.store.steps()[: self._n_steps]), *([news] if len(news) else [])]
-        return completed(found, self, steps, self._on_error)
-
-
-def _fresh_seed() -> int:
-    entropy = np.random.SeedSequence().entropy
-    assert isinstance(entropy, int)
-    return entropy
+        steps = [*(calls for calls, _ in self.store.steps()[: known.n_steps]), *([news] if len(news) else [])]
+        found = completed(found, self, steps, self._on_error)
+        return found if len(news) else with_drawn(found, known.drawn)

@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -146,12 +146,26 @@ class Recipe:
         start = time.perf_counter()
         with blas_threads(len(observations)):
             fitted = as_fit(self.method.fit(observations, self.prior, previous, rng), self.method)
-            log_z, sd = fitted.log_evidence, fitted.log_evidence_std
             verdict = self.stopping.judge(fitted, n_calls, trouble)
-        if verdict.status is not Status.CONVERGED:
-            sd = float(np.hypot(sd, unsettled(history, n_calls, log_z)))
         times = _stages(fitted, time.perf_counter() - start)
-        return State(observations, fitted, verdict, (*history, Record(n_calls, log_z, sd, times | seconds, info)))
+        last = Record(n_calls, fitted.log_evidence, fitted.log_evidence_std, times | seconds, info)
+        return State(observations, fitted, verdict, (*history, _settled(last, verdict, history)))
+
+    def judged(self, state: State, trouble: str | None = None) -> State:
+        """A state that was learned before, by the stopping rule of now."""
+        *history, last = state.history
+        with blas_threads(len(state.observations)):
+            verdict = self.stopping.judge(state.fitted, last.n_evals, trouble)
+        last = replace(last, log_evidence_std=state.fitted.log_evidence_std)
+        return replace(state, verdict=verdict, history=(*history, _settled(last, verdict, history)))
+
+
+def _settled(last: Record, verdict: Verdict, history: Sequence[Record]) -> Record:
+    """The last record, with the error that a run has which has not converged."""
+    if verdict.status is Status.CONVERGED:
+        return last
+    moves = unsettled(history, last.n_evals, last.log_evidence)
+    return replace(last, log_evidence_std=float(np.hypot(last.log_evidence_std, moves)))
 
 
 def unsettled(history: Sequence[Record], n_calls: int, log_evidence: float) -> float:
