@@ -14,7 +14,7 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
 from basq.errors import InputError
-from basq.plots.style import BATCHES, BLACK, BLUE, GREY, ORANGE, PURPLE, Unit, chosen, estimate
+from basq.plots.style import BATCHES, BLACK, BLUE, GREY, ORANGE, PURPLE, Unit, chosen, estimate, new_figure
 from basq.posterior.pairs import LeaningGrid, PairDensity
 from basq.types import BoolArray, FloatArray, IntArray
 
@@ -119,9 +119,9 @@ class Corner:
 
     def figure(self) -> Figure:
         if self.n == 1:
-            return Figure(figsize=(6.4, 3.4))
+            return new_figure(6.4, 3.4, constrained=False)
         side = self.panel * self.n
-        return Figure(figsize=(self.left + side + self.right, self.bottom + side + self.top))
+        return new_figure(self.left + side + self.right, self.bottom + side + self.top, constrained=False)
 
     def axes(self, figure: Figure, row: int, column: int) -> "Axes":
         """The panel of a pair, laid out by hand: a constrained layout of fifty panels takes a minute."""

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.figure import Figure
 from matplotlib.mathtext import MathTextParser
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
+from basq.plots.picture import Picture
+
 if TYPE_CHECKING:
     from matplotlib.axis import Axis
+    from matplotlib.figure import Figure
 
     from basq.results.result import Result
 
@@ -21,9 +23,9 @@ BATCHES = "viridis"
 """Colour map of the batches, early to late."""
 
 
-def new_figure(width: float, height: float) -> Figure:
-    """A figure of this size in inches, laid out so that nothing is cut off."""
-    return Figure(figsize=(width, height), layout="constrained")
+def new_figure(width: float, height: float, *, constrained: bool = True) -> "Figure":
+    """A figure of this size in inches, laid out so that nothing is cut off, unless its panels are placed by hand."""
+    return Picture(figsize=(width, height), layout="constrained" if constrained else None)
 
 
 def readable(name: str, width: int = 18) -> str:

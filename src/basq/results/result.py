@@ -1,7 +1,6 @@
 """The answer of a run, in the user's parameters."""
 
-import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -22,6 +21,7 @@ from basq.report.tables import QUANTILES, Row, Summary
 from basq.results import archive, export, predictive, proof, words
 from basq.results.evidence import Evidence
 from basq.results.export import Draws
+from basq.results.pictures import Drawable
 from basq.results.record import Record
 from basq.results.source import Askable, Source
 from basq.status import Status
@@ -31,14 +31,13 @@ from basq.version import __version__
 if TYPE_CHECKING:
     from anesthetic import Samples
     from getdist import MCSamples
-    from matplotlib.figure import Figure
     from pandas import DataFrame
 
 __all__ = ["Failure", "ParameterDensity", "Result"]
 
 
 @dataclass(frozen=True, eq=False)
-class Result(Evidence, Askable):
+class Result(Evidence, Askable, Drawable):
     """Evidence and posterior of a run.
 
     Attributes
@@ -235,7 +234,6 @@ class Result(Evidence, Askable):
     emulator = cached_property(predictive.emulator)
     predict = predictive.predict
     derived = predictive.derived
-    plot_predictive = predictive.plot_predictive
 
     def weighted_samples(self, *, exact: bool = False) -> Draws:
         """The posterior as weighted points: the draws that the evidence was integrated with, where there are any.
@@ -326,74 +324,3 @@ class Result(Evidence, Askable):
             "inference_library": "basq",
             "inference_library_version": __version__,
         }
-
-    def plot_corner(
-        self,
-        *,
-        names: str | Sequence[str] | None = None,
-        truths: ArrayLike | Mapping[str, float] | None = None,
-        points: bool = True,
-    ) -> "Figure":
-        """Draw the marginals of one and two parameters, with the evaluated points."""
-        from basq.plots import plot_corner
-
-        return plot_corner(self, names=names, truths=truths, points=points)
-
-    def plot_run(self, *, truth: float | None = None) -> "Figure":
-        """Draw log Z and its error after every batch, with the audits."""
-        from basq.plots import plot_run
-
-        return plot_run(self, truth=truth)
-
-    def plot_calibration(self) -> "Figure":
-        """Draw how far off the predictions of the batches were, against the normal law."""
-        from basq.plots import plot_calibration
-
-        return plot_calibration(self)
-
-    def plot_certificate(self) -> "Figure":
-        """Draw what independent calls say about the surrogate."""
-        from basq.plots import plot_certificate
-
-        return plot_certificate(self)
-
-    def plot_slices(
-        self,
-        *,
-        names: str | Sequence[str] | None = None,
-        through: Literal["best", "mean"] | ArrayLike = "best",
-    ) -> "Figure":
-        """Draw the surrogate's log-likelihood along every parameter, with its error and the points nearby."""
-        from basq.plots import plot_slices
-
-        return plot_slices(self, names=names, through=through)
-
-    def plot_time(self) -> "Figure":
-        """Draw where the time of every batch went."""
-        from basq.plots import plot_time
-
-        return plot_time(self)
-
-    def report(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        title: str | None = None,
-        truths: ArrayLike | Mapping[str, float] | None = None,
-        truth: float | None = None,
-    ) -> None:
-        """Write one self-contained HTML page: verdict, posterior, pictures, audits, failures, settings.
-
-        Parameters
-        ----------
-        path : path
-            Of the file.
-        title : str, optional
-        truths : dict or (d,) array, optional
-            Parameters to mark in the corner plot, where known: by name, or one for each.
-        truth : float, optional
-            True log-evidence, where known.
-        """
-        from basq.report.page import write_report
-
-        write_report(self, path, title=title, truths=truths, truth=truth)

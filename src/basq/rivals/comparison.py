@@ -244,9 +244,10 @@ class Comparison:
 
     def plot(self) -> "Figure":
         """Draw log Bayes factors to the best model, and probabilities, with their errors."""
+        from basq.plots import offered
         from basq.rivals.picture import plot_comparison
 
-        return plot_comparison(self)
+        return offered(plot_comparison(self))
 
     def __repr__(self) -> str:
         return f"<Comparison of {', '.join(self.names)}: {self.verdict}>"
