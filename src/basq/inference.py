@@ -11,7 +11,7 @@ from basq.run.arguments import as_problem, check_callback
 from basq.run.drive import drive
 from basq.run.replicas import replicated
 from basq.run.steps import State
-from basq.settings import BATCH_SIZE, DLOGZ, ON_ERROR, RETRIES, OnError
+from basq.settings import BATCH_SIZE, DLOGZ, ON_ERROR, RETRIES, OnError, Shown
 from basq.types import FloatArray, LogLikelihood
 
 
@@ -38,8 +38,8 @@ def infer(
     certify: int | None = None,
     replicas: int | None = None,
     seed: Any = None,
-    progress: bool = True,
-    callback: Callable[[State], None] | None = None,
+    progress: Shown = True,
+    callback: Callable[[State], object] | None = None,
 ) -> Result:
     """Infer the evidence and the posterior from few likelihood calls.
 
@@ -97,10 +97,11 @@ def infer(
         for each. Their stores lie beside ``store``.
     seed : optional
         Anything that ``numpy.random.default_rng`` takes; the same seed gives the same run, whatever the workers.
-    progress : bool
-        Show a progress bar on standard error; a line now and then where that is a file.
+    progress : bool or "log"
+        Show a progress bar: in a notebook, a line below the cell; in a file, a line now and then. ``"log"`` writes
+        batches, failures and doubts with their times, for jobs. The logger ``basq`` of `logging` has them in any case.
     callback : callable, optional
-        Called with the state after every batch.
+        Called with the state after every batch; the run stops, and can be taken up again, when it returns True.
 
     Returns
     -------

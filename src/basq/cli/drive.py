@@ -72,7 +72,7 @@ def _drive(
     result = infer(
         model.log_likelihood, model.prior, store=path, max_time=options.max_time,
         certify=getattr(options, "certify", None),
-        progress=not (ended or options.no_progress), **budget, **given,
+        progress=not ended and options.progress, **budget, **given,
     )  # fmt: skip
     say(result)
     code = DONE if result.converged else NOT_CONVERGED

@@ -207,7 +207,7 @@ def _add_compare(commands: Commands) -> None:
     compare.add_argument("--retries", type=_whole(0), default=RETRIES, metavar="N",
                          help="how often a failed call is tried again (%(default)s)")  # fmt: skip
     compare.add_argument("--seed", type=_whole(0), help="random seed")
-    compare.add_argument("--no-progress", action="store_true", help="no progress bar")
+    _add_progress(compare)
 
 
 def _add_budget(parser: argparse.ArgumentParser, *, default: bool) -> None:
@@ -231,7 +231,14 @@ def _add_calls(parser: argparse.ArgumentParser, *, asynchronous: bool = True) ->
     parser.add_argument("--retries", type=_whole(0), metavar="N",
                         help=f"how often a failed call is tried again ({RETRIES})")  # fmt: skip
     parser.add_argument("--report", type=Path, metavar="FILE", help="HTML page to write at the end")
-    parser.add_argument("--no-progress", action="store_true", help="no progress bar")
+    _add_progress(parser)
+
+
+def _add_progress(parser: argparse.ArgumentParser) -> None:
+    shown = parser.add_mutually_exclusive_group()
+    shown.add_argument("--no-progress", dest="progress", action="store_false", default=True, help="no progress bar")
+    shown.add_argument("--log", dest="progress", action="store_const", const="log",
+                       help="batches, failures and doubts as lines with their times, for jobs")  # fmt: skip
 
 
 def _add_looks(commands: Commands) -> None:

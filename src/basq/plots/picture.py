@@ -6,6 +6,8 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
+from basq.extras import in_notebook
+
 WINDOWLESS = ("agg", "cairo", "pdf", "pgf", "ps", "svg", "template")
 """Backends of Matplotlib that only write files."""
 INLINE = "inline"
@@ -54,12 +56,6 @@ def offered(figure: Figure) -> Figure:
         if backend.endswith(INLINE) if in_notebook() else backend not in WINDOWLESS:
             _keep(figure)
     return figure
-
-
-def in_notebook() -> bool:
-    """Whether this is a cell of a notebook, rather than a script or a terminal."""
-    ipython = sys.modules.get("IPython")
-    return ipython is not None and hasattr(ipython.get_ipython(), "kernel")
 
 
 def _keep(figure: Figure) -> None:

@@ -22,7 +22,7 @@ from basq.run.progress import shown
 from basq.run.sampler import Sampler
 from basq.run.steps import State
 from basq.run.stopping import Stopping
-from basq.settings import BATCH_SIZE, DLOGZ, DPROB, ON_ERROR, RETRIES, OnError
+from basq.settings import BATCH_SIZE, DLOGZ, DPROB, ON_ERROR, RETRIES, OnError, Shown
 from basq.types import LogLikelihood, is_number
 
 
@@ -46,8 +46,8 @@ def compare(
     store: str | os.PathLike[str] | None = None,
     evaluations: Mapping[str, Any] | None = None,
     seed: Any = None,
-    progress: bool = True,
-    callback: Callable[[str, State], None] | None = None,
+    progress: Shown = True,
+    callback: Callable[[str, State], object] | None = None,
 ) -> Comparison:
     """Compare rival models by their evidence: those that have been run, and those that are run here.
 
@@ -134,7 +134,7 @@ def compare(
                 for name in race.run(asynchronous=asynchronous):
                     view.learned(race.n_done, race.news)
                     if callback is not None:
-                        callback(name, drivers[name].sampler.known)
+                        interrupt.heard(callback(name, drivers[name].sampler.known))
         except BaseException as error:
             with suppress(StoreError):  # which may be the error itself
                 race.keep(error)

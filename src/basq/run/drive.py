@@ -1,5 +1,6 @@
 """A whole run from its arguments: workers, the loop, what is shown meanwhile, the result."""
 
+import logging
 import os
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
@@ -14,8 +15,9 @@ from basq.run.certify import check_calls, goes_on
 from basq.run.driver import Driver
 from basq.run.interrupt import Interrupt
 from basq.run.loop import run
-from basq.run.progress import shown
+from basq.run.progress import LOGGER, shown
 from basq.run.steps import State
+from basq.settings import Shown
 from basq.status import Status
 from basq.types import LogLikelihood
 
@@ -26,8 +28,8 @@ def drive(
     *,
     store: str | os.PathLike[str] | None,
     asynchronous: bool = False,
-    progress: bool,
-    callback: Callable[[State], None] | None = None,
+    progress: Shown,
+    callback: Callable[[State], object] | None = None,
     certify: int | None = None,
     replicas: Sequence[Answer] = (),
     **options: Any,
@@ -50,9 +52,10 @@ def drive(
             while True:
                 for state in run(sampler, evaluator, asynchronous=asynchronous):
                     last = state.history[-1]
-                    view.learned(last.n_evals, f"log Z = {last.log_evidence:.3f} ± {last.log_evidence_std:.3f}")
+                    news = f"log Z = {last.log_evidence:.3f} ± {last.log_evidence_std:.3f}"
+                    view.learned(last.n_evals, news, state.verdict.message)
                     if callback is not None:
-                        callback(state)
+                        interrupt.heard(callback(state))
                 if certify is None or interrupt() or not goes_on(sampler, evaluator, certify):
                     break
         except BaseException as error:
@@ -60,4 +63,6 @@ def drive(
                 driver.keep(error)
             raise
         evaluator.salvage()
-        return sampler.result(ended=Status.INTERRUPTED, fresh=interrupt())
+        result = sampler.result(ended=Status.INTERRUPTED, fresh=interrupt())
+        LOGGER.log(logging.INFO if result.converged else logging.WARNING, result.message)
+        return result

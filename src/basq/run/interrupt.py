@@ -1,4 +1,4 @@
-"""Ctrl-C: once to stop and keep everything, twice to leave at once."""
+"""Ctrl-C, or a callback's word: once to stop and keep everything, twice to leave at once."""
 
 import signal
 import sys
@@ -7,12 +7,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+import numpy as np
+
 NOTICE = "basq: interrupted; waiting for the calls that are running.\nbasq: press Ctrl-C again to leave at once."
 NOT_STORED = "basq: not stored: result.save(...) keeps the calls; next time, give store=."
 
 
 class Interrupt:
-    """Whether the user has pressed Ctrl-C.
+    """Whether the user has pressed Ctrl-C, or a callback has asked to stop.
 
     Parameters
     ----------
@@ -41,6 +43,10 @@ class Interrupt:
         finally:
             # None: the handler was not installed from Python, and cannot be put back from here
             signal.signal(signal.SIGINT, signal.default_int_handler if before is None else before)
+
+    def heard(self, answer: object) -> None:
+        """Take a callback's answer: True stops, as Ctrl-C does."""
+        self._pressed = self._pressed or (isinstance(answer, bool | np.bool_) and bool(answer))
 
     def _press(self, number: int, frame: FrameType | None) -> None:
         if self._pressed:
