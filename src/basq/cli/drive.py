@@ -12,6 +12,7 @@ from basq.evaluation.call import Call
 from basq.evaluation.store import Store
 from basq.extras import registered
 from basq.inference import infer
+from basq.prior import as_prior
 from basq.run import identity
 from basq.run.certify import check_calls
 from basq.run.sampler import Sampler
@@ -59,7 +60,8 @@ def _drive(
     """Run, print what came out, and say by the exit code whether it is good."""
     check_outputs([options.report], [path, split(model.place)[0]])
     if not model.simulates:
-        Call(model.log_likelihood, ())  # can be called at all
+        names = as_prior(model.prior).names
+        Call(model.log_likelihood, names, pass_dict=bool(calls["pass_dict"]))  # can be called at all
     if isinstance(calls["pool"], str):
         registered("basq.pools", calls["pool"].partition(":")[0])  # can be found at all
     # made before the first call, so that the store knows its model whatever happens

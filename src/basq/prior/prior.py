@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from numbers import Integral
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy import stats
@@ -16,6 +17,8 @@ from basq.prior.marginals import Coordinate, as_marginal, is_flat, is_pair
 from basq.prior.periodic import Periodic
 from basq.types import BoolArray, FloatArray
 
+Names: TypeAlias = str | int | Iterable[str | int]
+"""Parameters, one or several, by their names or places."""
 _MultivariateNormal = type(stats.multivariate_normal([0.0]))
 
 
@@ -267,13 +270,17 @@ class Prior:
         """Log |dx_i/du_i| of coordinate i of a separable prior: (n,) -> (n,)."""
         return self._coordinate(i).log_jacobian(np.asarray(u, dtype=float))
 
-    def index(self, names: str | Iterable[str]) -> list[int]:
-        """Positions of the named parameters, in the order given."""
-        wanted = [names] if isinstance(names, str) else list(names)
-        unknown = [name for name in wanted if name not in self.names]
+    def index(self, names: Names) -> list[int]:
+        """Positions of parameters, given by their names or places, in the order given."""
+        wanted = [names] if isinstance(names, str | Integral) else list(names)  # type: ignore[arg-type]
+        places = {i: i for i in range(self.n_dim)} | {name: i for i, name in enumerate(self.names)}
+        unknown = [name for name in wanted if name not in places]
         if unknown:
-            raise InputError(f"No parameter {unknown[0]!r}; this prior has {', '.join(map(repr, self.names))}.")
-        return [self.names.index(name) for name in wanted]
+            raise InputError(
+                f"No parameter {unknown[0]!r}; this prior has {', '.join(map(repr, self.names))}, by their places 0 to "
+                f"{self.n_dim - 1}."
+            )
+        return [places[name] for name in wanted]
 
     def _coordinate(self, i: int) -> Coordinate:
         coordinates = self._map.coordinates

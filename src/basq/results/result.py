@@ -1,6 +1,6 @@
 """The answer of a run, in the user's parameters."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -12,11 +12,12 @@ from numpy.typing import ArrayLike
 from basq.certificate.certificate import Certificate
 from basq.errors import InputError
 from basq.method import Audit, LogSurrogate, Posterior
-from basq.observations import Failure, Observations
+from basq.observations import Best, Failure, Observations
 from basq.outputs.outputs import Outputs
 from basq.posterior.densities import ParameterDensity
 from basq.posterior.parameters import N_SUMMARY, ParameterPosterior
 from basq.prior import Prior
+from basq.prior.prior import Names
 from basq.report.tables import QUANTILES, Row, Summary
 from basq.results import archive, export, predictive, proof, words
 from basq.results.evidence import Evidence
@@ -123,6 +124,11 @@ class Result(Evidence, Askable, Drawable):
         return len(self.observations)
 
     @property
+    def n_calls(self) -> int:
+        """The same as `n_evals`."""
+        return self.n_evals
+
+    @property
     def n_failed(self) -> int:
         return len(self.failures)
 
@@ -150,7 +156,24 @@ class Result(Evidence, Askable, Drawable):
         """Log posterior density at the rows of x (k, d): (k,)."""
         return self._posterior.log_pdf(x)
 
-    def sample(self, n: int, seed: Any = None, *, exact: bool = False) -> FloatArray:
+    @property
+    def best(self) -> Best:
+        """The evaluated point of the largest likelihood, and its log: ``best.x``, ``best.log_likelihood``.
+
+        The point has the `expensive` parameters; the value of a noisy likelihood has its noise in it.
+        """
+        seen = self.observations
+        if not len(seen):
+            raise InputError(f"This result has no evaluated point. {self.message}")
+        at = int(np.argmax(seen.log_likelihood))
+        return Best(seen.x[at, self.prior.index(self.expensive)], float(seen.log_likelihood[at]))
+
+    @property
+    def samples(self) -> FloatArray:
+        """Equal-weight posterior samples, always the same ones: (4000, d)."""
+        return self._posterior.samples.copy()
+
+    def sample(self, n: int = N_SUMMARY, seed: Any = None, *, exact: bool = False) -> FloatArray:
         """Draw n equal-weight posterior samples: (n, d).
 
         ``exact`` draws from the calls of the `certificate` by their weights, whatever the surrogate believes: as many
@@ -162,8 +185,8 @@ class Result(Evidence, Askable, Drawable):
             return draws.x[chosen]
         return self._posterior.sample(n, seed)
 
-    def marginal(self, names: str | Iterable[str]) -> ParameterDensity:
-        """Posterior density of one or several parameters, by name."""
+    def marginal(self, names: Names) -> ParameterDensity:
+        """Posterior density of one or several parameters, by name or place."""
         return self._posterior.marginal(names)
 
     def conditional(self, values: Mapping[str, float]) -> ParameterDensity:

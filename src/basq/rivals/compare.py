@@ -17,6 +17,7 @@ from basq.rivals.comparison import Comparison, as_prior_odds
 from basq.rivals.race import Race
 from basq.run.arguments import as_budget, as_seed, check_callback
 from basq.run.driver import Driver
+from basq.run.habits import answering
 from basq.run.interrupt import Interrupt
 from basq.run.progress import shown
 from basq.run.sampler import Sampler
@@ -26,6 +27,7 @@ from basq.settings import BATCH_SIZE, DLOGZ, DPROB, ON_ERROR, RETRIES, OnError, 
 from basq.types import LogLikelihood, is_number
 
 
+@answering
 def compare(
     models: Mapping[str, Any],
     *,

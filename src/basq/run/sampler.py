@@ -1,6 +1,7 @@
 """A run in parts: ask, tell, learn, result; in the user's hands, or in those of the loop."""
 
 import os
+import secrets
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -31,6 +32,7 @@ from basq.run.arguments import (
     as_seed,
     as_space,
 )
+from basq.run.habits import answering
 from basq.run.order import contradicted, take_in
 from basq.run.past import as_past
 from basq.run.points import Points
@@ -46,7 +48,7 @@ class Sampler:
 
     Parameters
     ----------
-    prior, prior_transform, n_dim, method, batch_size, max_evals, max_time, dlogz, evaluations, seed
+    prior, n_dim, prior_transform, names, method, batch_size, max_evals, max_time, dlogz, evaluations, seed
         As in `infer`.
     on_error : "record" or "zero"
         What a failed call means: nothing is known there, or the likelihood is zero there.
@@ -65,12 +67,14 @@ class Sampler:
     32
     """
 
+    @answering
     def __init__(
         self,
         prior: Any = None,
+        n_dim: int | None = None,
         *,
         prior_transform: Callable[[FloatArray], Any] | None = None,
-        n_dim: int | None = None,
+        names: Sequence[str] | None = None,
         method: Method[Any] | str = "auto",
         batch_size: int = BATCH_SIZE,
         max_evals: int | None = None,
@@ -86,7 +90,7 @@ class Sampler:
         if model is not None:
             prior, log_likelihood = model.prior, model
         cheap = None if model is None else model.cheap
-        space, chosen = as_space(prior, prior_transform, n_dim), as_method(method)
+        space, chosen = as_space(prior, prior_transform, n_dim, names), as_method(method)
         stopping = Stopping(dlogz, as_budget(max_evals, space), max_time)
         size, number, on_error = as_batch_size(batch_size, chosen), as_seed(seed), as_on_error(on_error)
         past, evaluations = as_past(evaluations)
@@ -106,7 +110,7 @@ class Sampler:
         with self.store.transaction():  # whole, or not at all: another process may be about to do the same
             new = self.store.get("objects") is None
             if new:
-                number = _fresh_seed() if number is None else number
+                number = secrets.randbits(128) if number is None else number
                 identity.save(self.store, space, chosen, number, objects, cheap=cheap)
                 self.store.give(given[0], u, *given[1:])
                 if past is not None:
@@ -391,9 +395,3 @@ class Sampler:
         found = replace(state.result(self.recipe.prior, failures, ended), settings=settings)
         steps = [*(calls for calls, _ in self.store.steps()[: self._n_steps]), *([news] if len(news) else [])]
         return completed(found, self, steps, self._on_error)
-
-
-def _fresh_seed() -> int:
-    entropy = np.random.SeedSequence().entropy
-    assert isinstance(entropy, int)
-    return entropy
