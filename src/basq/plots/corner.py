@@ -108,7 +108,10 @@ class Corner:
         samples = result.sample(N_SAMPLES, seed=0)[:, dims]
         bounds = result.prior.bounds[dims]
         ranges = np.array([shown_range(samples[:, i], bounds[i], float(known[k])) for i, k in enumerate(dims)])
-        labels = [Unit.of(*shown).label(result.names[k]) for shown, k in zip(ranges, dims, strict=True)]
+        labels = [
+            Unit.of(*shown).label(result.prior.labels[k], result.prior.units[k])
+            for shown, k in zip(ranges, dims, strict=True)
+        ]
         names = 0.15 * max(label.count("\n") + 1 for label in labels)
         panel = float(np.clip(9.0 / len(dims), 1.15, 2.2))
         return cls(result, dims, samples, ranges, known[dims], panel, 0.6 + names, 0.55 + names)
@@ -224,6 +227,11 @@ class Corner:
             row[slice(None) if all_of_them else self.result.prior.index(self.result.expensive)] = failure.x
         return x[:, self.dims]
 
+    def written(self, i: int) -> tuple[str, str]:
+        """Label and unit of a parameter."""
+        prior = self.result.prior
+        return prior.labels[self.dims[i]], prior.units[self.dims[i]]
+
     def within(self, x: FloatArray) -> BoolArray:
         """Which coordinates of points (m, k) lie in the ranges shown: (m, k)."""
         out: BoolArray = (x >= self.ranges[:, 0]) & (x <= self.ranges[:, 1])
@@ -247,7 +255,7 @@ class Corner:
         unit = Unit.of(*self.ranges[column])
         unit.apply(axis.xaxis, self.ranges[column], n_ticks)
         if row == self.n - 1:
-            axis.set_xlabel(unit.label(self.result.names[self.dims[column]]), fontsize=8.5)
+            axis.set_xlabel(unit.label(*self.written(column)), fontsize=8.5)
             axis.tick_params(axis="x", rotation=0 if self.n == 1 else 45)
         else:
             axis.tick_params(labelbottom=False)
@@ -256,7 +264,7 @@ class Corner:
             unit.apply(axis.yaxis, self.ranges[row], n_ticks)
             axis.tick_params(labelleft=column == 0)
             if column == 0:
-                axis.set_ylabel(unit.label(self.result.names[self.dims[row]]), fontsize=8.5)
+                axis.set_ylabel(unit.label(*self.written(row)), fontsize=8.5)
 
     def _box(self, axis: "Axes", row: int, column: int) -> Rectangle:
         """What the prior allows of a panel."""

@@ -111,7 +111,7 @@ def _draw(axis: "Axes", result: "Result", i: int, centre: FloatArray, samples: F
     hatch_outside(axis.axvspan, bounds, np.array(shown))
     unit = Unit.of(*shown)
     unit.apply(axis.xaxis, shown)
-    axis.set_xlabel(unit.label(result.names[i]), fontsize=8.5)
+    axis.set_xlabel(unit.label(result.prior.labels[i], result.prior.units[i]), fontsize=8.5)
     axis.tick_params(labelsize=7.5)
 
 

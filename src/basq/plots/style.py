@@ -68,12 +68,13 @@ class Unit:
         short = -3 < exponent < (7 if span < 0.01 * size else 4)  # with many digits a power of ten shortens nothing
         return cls(0 if short else exponent, offset)
 
-    def label(self, name: str) -> str:
-        """The name of an axis with its unit."""
+    def label(self, name: str, unit: str = "") -> str:
+        """The name of an axis, with what its numbers are multiples of."""
         out = readable(name)
         if self.offset:
             out += f"\n− {self.offset:.12g}"
-        return f"{out} [$10^{{{self.exponent}}}$]" if self.exponent else out
+        parts = [f"$10^{{{self.exponent}}}$" if self.exponent else "", readable(unit)]
+        return f"{out} [{' '.join(filter(None, parts))}]" if any(parts) else out
 
     def apply(self, axis: "Axis", shown: Sequence[float], n_ticks: int = 4) -> None:
         """Write an axis's numbers in this unit: two or more, none so near its ends that it touches the next panel's."""

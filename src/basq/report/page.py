@@ -103,7 +103,7 @@ def page(result: "Result", *, title: str | None = None, truths: Truths = None, t
         f'<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f'<meta name="color-scheme" content="light dark">\n<link rel="icon" href="data:,">\n'
         f"<title>{text(name)}: evidence and posterior</title>\n<style>\n{style}</style>\n</head>\n<body>\n"
-        f"<header><h1>{text(name)}</h1><p>{', '.join(map(html_name, result.names))}</p></header>\n<main>\n"
+        f"<header><h1>{text(name)}</h1><p>{', '.join(map(html_name, result.prior.labels))}</p></header>\n<main>\n"
         + "\n".join(s for s in sections if s)
         + f"\n</main>\n<footer><p>{text(made)}</p></footer>\n</body>\n</html>\n"
     )
@@ -167,7 +167,10 @@ def _posterior(result: "Result", truths: Truths) -> str:
     if result.too_few is not None:
         return f"<p>{text(result.too_few.capitalize())}.</p>"
     # a long name may be broken after its underscores
-    rows = [[Html(html_name(row.parameter).replace("_", "_<wbr>")), *row.texts()] for row in result.summary()]
+    rows = [
+        [Html(html_name(name).replace("_", "_<wbr>")), *row.texts()]
+        for name, row in zip(result.prior.captions, result.summary(), strict=False)
+    ]
     numbers = table(["parameter", "mean", "sd", "2.5 %", "median", "97.5 %"], rows)
     if not (result.converged or result.sound):
         numbers = f'<p class="unsure">{text(UNSURE)}</p>{numbers}'

@@ -291,13 +291,14 @@ class Result(Evidence, Askable, Drawable):
         """n equal-weight samples for ArviZ: an ``InferenceData`` for ArviZ 0.x, a ``DataTree`` for 1.x.
 
         Group ``posterior`` holds the parameters, ``prior`` as many draws of the prior, ``sample_stats`` the surrogate's
-        log-likelihood at every sample and ``lp``, which adds the prior's log-density where it has one. The evidence and
-        the verdict are attributes. The draws are independent: R-hat and effective sample size say nothing about the
-        error of the surrogate.
+        log-likelihood at every sample and ``lp``, which adds the prior's log-density where it has one; the evidence and
+        the verdict are attributes, labels and units those of the parameters. The independent draws are dealt into four
+        chains, if n is a multiple of four: R-hat and effective sample size say nothing about the surrogate's error.
         """
         draws = self._draws(n, seed)
         other = np.random.default_rng(seed).spawn(1)[0]  # not the stream of the posterior's draws
-        return export.to_arviz(draws, self.prior.sample(n, other), self._attributes)
+        looks = dict(zip(self.names, zip(self.prior.labels, self.prior.units, strict=True), strict=True))
+        return export.to_arviz(draws, self.prior.sample(n, other), self._attributes, looks)
 
     def to_getdist(
         self, root: str | Path | None = None, *, n: int | None = N_SUMMARY, seed: Any = 0, exact: bool = False
@@ -327,7 +328,7 @@ class Result(Evidence, Askable, Drawable):
 
         ``n``, ``seed`` and ``exact`` are those of `to_getdist`.
         """
-        return export.to_anesthetic(self._draws(n, seed, exact=exact), self._attributes)
+        return export.to_anesthetic(self._draws(n, seed, exact=exact), self.prior, self._attributes)
 
     def _draws(self, n: int | None, seed: Any, *, exact: bool = False) -> Draws:
         if exact:
