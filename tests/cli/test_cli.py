@@ -361,7 +361,7 @@ def test_a_run_is_that_of_infer(model, capsys):
     plain = basq.infer(gauss, {"a": (-3, 3), "b": (-3, 3)}, seed=1, batch_size=8, max_evals=48, progress=False)
     assert out.splitlines()[0] == str(plain).splitlines()[0]
     assert out.endswith("report: page.html\n")
-    assert err == "basq: model.sqlite, a new run: at most 48 calls, dlogz = 0.1\n"
+    assert err == "basq: model.sqlite, a new run: at most 48 calls, --dlogz 0.1\n"
     assert str(model / "model.py") in (model / "page.html").read_text(encoding="utf-8")
 
 
@@ -392,19 +392,46 @@ def test_options_reach_the_run_and_are_remembered(model, capsys):
 
 def test_a_run_says_where_it_stands_and_what_it_aims_at(model, capsys):
     assert main(["run", "model.py", "--seed", "1", "--no-progress"]) == 0
-    assert capsys.readouterr().err == "basq: model.sqlite, a new run: at most 200 calls, dlogz = 0.1\n"
+    assert capsys.readouterr().err == "basq: model.sqlite, a new run: at most 200 calls, --dlogz 0.1\n"
     n = basq.Sampler.open("model.sqlite").result().n_evals
     for again in (["run", "model.py"], ["resume", "model.sqlite"]):  # no bar that starts and ends
         assert main(again) == 0
         out, err = capsys.readouterr()
-        assert err == f"basq: model.sqlite, already converged after {n} calls (dlogz = 0.1); lower --dlogz to go on\n"
+        assert err == f"basq: model.sqlite, already converged after {n} calls (--dlogz 0.1); lower --dlogz to go on\n"
         assert f"({n} calls in " in out
     more = ["resume", "model.sqlite", "--max-evals", str(n + 16), "--no-progress"]
     assert main([*more, "--dlogz", "0.001"]) == 3
-    assert f"going on after {n} calls: at most {n + 16} calls, dlogz = 0.001" in capsys.readouterr().err
+    assert f"going on after {n} calls: at most {n + 16} calls, --dlogz 0.001" in capsys.readouterr().err
     assert main(["resume", "model.sqlite"]) == 3  # the target stays
     spent = f"all {n + 16} calls of --max-evals are spent; allow more to go on"
     assert capsys.readouterr().err == f"basq: model.sqlite, {spent}\n"
+
+
+def test_list_show_resume_and_the_exit_code_agree(model, capsys):
+    """A run that has spent its calls converges when its target is raised, without a new call."""
+
+    def seen(code):
+        words = [capsys.readouterr().out]
+        for look in (["show", "model.sqlite"], ["list"]):
+            main(look)
+            words.append(capsys.readouterr().out)
+        return code, [re.search("not converged|converged", text.lower())[0] for text in words]
+
+    spent = main(["run", "model.py", "--seed", "1", "--max-evals", "80", "--dlogz", "0.0005", "--no-progress"])
+    assert seen(spent) == (3, ["not converged"] * 3)
+    raised = main(["resume", "model.sqlite", "--dlogz", "0.5", "--no-progress"])
+    assert seen(raised) == (0, ["converged"] * 3)
+
+
+def test_what_is_missing_is_said_in_our_words_with_a_command_that_goes_on(model, capsys):
+    assert main(["run", "model.py", "--seed", "1", "--max-evals", "32", "--dlogz", "0.001", "--no-progress"]) == 3
+    why, step = capsys.readouterr().out.splitlines()[1:3]
+    assert why.startswith("Not converged: 32 of --max-evals 32 calls spent; ")
+    assert why.count(";") <= 2
+    assert step == "Next: basq resume model.sqlite --max-evals 64"
+    assert main([*step.removeprefix("Next: basq ").split(), "--no-progress"]) in (0, 3)
+    assert main(["run", "model.py", "--batch-size", "0"]) == 2
+    assert "--batch-size 0: give a positive whole number" in capsys.readouterr().err
 
 
 def test_the_paper_method(model, capsys):
@@ -613,11 +640,12 @@ def test_a_run_that_was_stopped_goes_on_as_if_it_had_not(model, number, capsys):
     if number == signal.SIGINT:
         assert driver.returncode == 130
         assert "log Z " in out
-        assert "basq: go on with: basq resume model.sqlite" in err
+        assert "Next: basq resume model.sqlite\n" in out
     assert "Traceback" not in err
     capsys.readouterr()
     assert main(["list"]) == main(["show", "model.sqlite"]) == 0
-    assert capsys.readouterr().out.lower().count("not finished") == 2
+    state = "interrupted" if number == signal.SIGINT else "not finished"
+    assert capsys.readouterr().out.lower().count(state) == 2
     assert main(["report", "model.sqlite"]) == 0  # in between, without the likelihood
     assert "Not finished" in (model / "model.html").read_text(encoding="utf-8")
     time.sleep(1.2)  # the killed driver's workers notice

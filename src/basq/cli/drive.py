@@ -79,7 +79,6 @@ def _drive(
     say(result)
     code = DONE if result.converged else NOT_CONVERGED
     if result.status is Status.INTERRUPTED:
-        print(f"basq: go on with: basq resume {path}", file=sys.stderr)
         code = INTERRUPTED
     if options.report is not None:
         print()

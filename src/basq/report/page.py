@@ -19,6 +19,7 @@ from basq.plots import plot_calibration, plot_corner, plot_run, plot_slices, plo
 from basq.plots.audits import audited
 from basq.plots.corner import READABLE
 from basq.plots.run import duration
+from basq.report.next_step import next_step
 from basq.report.parts import Html, picture, section, signed, table, text
 from basq.report.proof import certificate, proven
 from basq.report.tables import UNSURE, cheap_line, headline, html_name, shown
@@ -121,6 +122,8 @@ def _verdict(result: "Result", truth: float | None) -> str:
         number = headline(result).replace("-", "−")
     why = f"{result.why}." if result.status.is_open or result.status.word == word else result.message
     lines = [signed(f"{'Still open' if word == 'Not finished' else 'Why'}: {why}"), advice]
+    if (step := next_step(result)) is not None:
+        lines.insert(0, Html(f"Next: <code>{text(step)}</code>"))
     calls = f"{result.n_evals} likelihood values in {counted(result.n_batches, 'batch', 'batches')}"
     if result.certificate is not None:
         calls += f", {result.certificate.n_evals} more for the certificate"

@@ -64,5 +64,6 @@ def drive(
             raise
         evaluator.salvage()
         result = sampler.result(ended=Status.INTERRUPTED, fresh=interrupt())
+        sampler.store.set(ended={"status": result.status, "n_evals": len(sampler.store.done())})
         LOGGER.log(logging.INFO if result.converged else logging.WARNING, result.message)
         return result
