@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from basq.errors import InputError
-from basq.plots.corner import hatch_outside, inside, shown_range
+from basq.plots.ranges import hatch_outside, inside, shown_range
 from basq.plots.style import BLACK, BLUE, GREY, ORANGE, Unit, chosen, new_figure
 from basq.types import FloatArray
 

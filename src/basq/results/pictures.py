@@ -20,10 +20,38 @@ class Drawable:
         *,
         names: str | Sequence[str] | None = None,
         truths: ArrayLike | Mapping[str, float] | None = None,
-        points: bool = True,
+        points: bool | None = None,
+        prior: bool = True,
+        others: "Mapping[str, Result] | None" = None,
+        labels: Sequence[str] | Mapping[str, str] | None = None,
+        figsize: tuple[float, float] | None = None,
+        color: str = "#0072B2",
     ) -> "Figure":
-        """Draw the marginals of one and two parameters, with the evaluated points."""
-        return self._draw("plot_corner", names=names, truths=truths, points=points)
+        """Draw the marginals of one and two parameters, with the evaluated points.
+
+        Parameters
+        ----------
+        names : str or list of str, optional
+            Only these parameters, in this order.
+        truths : dict or (d,) array, optional
+            Marked where known: by name, or one for each parameter.
+        points : bool, optional
+            Show the evaluated points; by default where there are at most 300.
+        prior : bool
+            Show the prior beside every marginal.
+        others : dict of Result, optional
+            Further results by their names in the legend, drawn as lines over the parameters that they share.
+        labels : list or dict of str, optional
+            Instead of those of the prior.
+        figsize : (float, float), optional
+            Inches.
+        color : str
+            Of the posterior.
+        """
+        return self._draw(
+            "plot_corner", names=names, truths=truths, points=points, prior=prior, others=others, labels=labels,
+            figsize=figsize, color=color,
+        )  # fmt: skip
 
     def plot_run(self, *, truth: float | None = None) -> "Figure":
         """Draw log Z and its error after every batch, with the audits."""
