@@ -447,7 +447,7 @@ def test_picture_of_models_with_and_without_an_evidence():
     figure.draw_without_rendering()
     left, _ = figure.axes
     assert [t.get_text() for t in left.texts].count("unknown") == 2
-    assert left.get_xlim()[0] == pytest.approx(-6.48)  # the evidences that there are fill the picture
+    assert left.get_xlim()[0] == pytest.approx(-6.6)  # the evidences that there are fill the picture
 
 
 def test_a_hopeless_rival_does_not_squeeze_the_race():

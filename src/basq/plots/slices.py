@@ -52,7 +52,7 @@ def plot_slices(
             f"plot_slices: {', '.join(cheap)} was integrated over at every call; there are slices of "
             f"{', '.join(result.expensive)}."
         )
-    n_columns = min(len(dims), 3)
+    n_columns = min(len(dims), next((c for c in (3, 4) if len(dims) % c != 1), 3) if len(dims) != 4 else 2)
     n_rows = -(-len(dims) // n_columns)
     figure = new_figure(max(2.9 * n_columns + 0.4, 5.0), 2.5 * n_rows + 0.5)
     axes = figure.subplots(n_rows, n_columns, squeeze=False)

@@ -72,12 +72,13 @@ def _draw_factor(axis: "Axes", y: int, row: dict[str, Any], edge: float, colour:
         number = f"{row['log_bayes_factor']:,.0f} ± {_error(row):.2g}".replace("-", "−")
         axis.annotate(
             f"  {number}", (0.0, y), xytext=(0.05, y), xycoords=where, textcoords=where, va="center", size=8,
-            color=colour, bbox={"color": "white", "pad": 1.0}, arrowprops={"arrowstyle": "-|>", "color": colour, "lw": 1.2},
+            color=colour, bbox={"color": "white", "pad": 1.0},
+            arrowprops={"arrowstyle": "-|>", "color": colour, "lw": 1.2},
         )  # fmt: skip
 
 
 def _error(row: dict[str, Any]) -> float:
-    """What the probabilities allow for: two standard deviations, of a model that has not converged three times those."""
+    """What the probabilities allow for: two standard deviations, three times those where not converged."""
     return float(2.0 * row["log_evidence_std"] * (1.0 if row["converged"] else WIDER))
 
 
