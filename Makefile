@@ -93,7 +93,7 @@ bench-ablation: $(VENV)/.installed ## Measure what each part of the default engi
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.engine_ablation $(ARGS)
 
 clean: ## Remove the virtual environment, builds and caches
-	rm -rf $(VENV) .venv-arviz build dist docs/_build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) .venv-arviz build dist docs/_build docs/examples docs/sg_execution_times.rst .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Stamp files: each is newer than pyproject.toml when its packages are installed.
