@@ -42,7 +42,7 @@ prior = basq.Prior(
     units={"infection": "1/day", "recovery": "1/day"},
 )
 model = basq.Model(simulate, log_likelihood, prior, cheap={"dispersion": basq.log_uniform(0.001, 1)})
-result = basq.infer(model, max_evals=96, seed=1, progress=False)
+result = basq.infer(model, max_evals=192, seed=1, progress=False)
 result
 
 # %%

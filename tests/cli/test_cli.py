@@ -20,6 +20,7 @@ from basq.cli.parser import DEMOS
 from basq.errors import InputError
 from basq.evaluation.store import Store
 from basq.run import identity
+from basq.version import CHECKOUT, of_checkout
 from helpers.commands import run_python
 from helpers.small import gauss
 
@@ -92,11 +93,27 @@ def test_what_is_said_is_broken_between_words_on_a_terminal_only(monkeypatch, ca
     assert capsys.readouterr().err.splitlines()[1].startswith("      wrong")
 
 
+@pytest.mark.skipif(not (CHECKOUT / ".git").exists(), reason="no checkout")
 def test_the_version(capsys):
     with pytest.raises(SystemExit) as stop:
         main(["--version"])
     assert stop.value.code == 0
-    assert capsys.readouterr().out == f"basq {basq.__version__}\n"
+    version, said = capsys.readouterr().out.split(maxsplit=2)[1:]
+    assert version == basq.__version__
+    name = re.fullmatch(r"\(commit ([0-9a-f]{7,})(-dirty)?\)\n", said)[1]
+    head = ["git", "-C", str(CHECKOUT), "rev-parse", "HEAD"]
+    assert subprocess.run(head, capture_output=True, text=True, check=True).stdout.startswith(name)
+
+
+def test_a_release_names_the_commit_that_is_written_into_it(tmp_path, monkeypatch, capsys):
+    written = tmp_path / "commit.txt"
+    monkeypatch.setattr("basq.version.WRITTEN", written)
+    for text, said in (("abc1234\n", " (commit abc1234)"), ("\n", "")):  # built from a checkout, and outside of one
+        written.write_text(text)
+        with pytest.raises(SystemExit):
+            main(["--version"])
+        assert capsys.readouterr().out == f"basq {basq.__version__}{said}\n"
+    assert of_checkout(tmp_path) is None
 
 
 def test_help_imports_nothing_heavy():

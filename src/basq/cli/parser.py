@@ -94,9 +94,10 @@ class _Version(argparse.Action):
         super().__init__(nargs=0, help="show the version", **options)
 
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
-        from basq.version import __version__
+        from basq.version import __version__, commit
 
-        print(f"basq {__version__}")
+        known = commit()
+        print(f"basq {__version__}{f' (commit {known})' if known else ''}")
         parser.exit()
 
 
