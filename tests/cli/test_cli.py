@@ -29,16 +29,16 @@ def test_demo(tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
     assert main(["demo", "--output", "corner.png", "--report", "page.html", "--seed", "2"]) == 0
     out, err = capfd.readouterr()
-    for text in ("mixture-3", "log Z = ", "truth: log Z = 0.000", "calls in", "batches", "Converged: "):
+    for text in ("rosen-2", "log Z = ", "truth: log Z = -3.994", "calls in", "batches", "Converged: "):
         assert text in out
     assert out.endswith("picture: corner.png\nreport: page.html\n")
-    for name in ("parameter", "x1", "x2", "x3", "97.5%"):
+    for name in ("parameter", "x1", "x2", "97.5%"):
         assert name in out
     assert "log Z" in err  # the progress bar
     assert (tmp_path / "corner.png").stat().st_size > 10_000
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
-    assert "basq demo: mixture" in page
-    assert "mixture-3 of basq.problems" in page
+    assert "basq demo: banana" in page
+    assert "rosen-2 of basq.problems" in page
     assert "Pointwise" not in page
     error = float(out.split("(error ")[1].split(")")[0])
     assert abs(error) < 0.1

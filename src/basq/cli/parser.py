@@ -17,6 +17,7 @@ BUDGET = f"{CALLS_PER_DIMENSION} (d + 2)"
 """The default budget, for people."""
 
 DEMOS = {
+    "banana": "a curved valley in a box, cut off by its edge, 2 parameters",
     "mixture": "a mixture of Gaussians, a normal prior over 3 parameters",
     "gauss": "10,000 nats high, 100 times narrower than the prior, 4 parameters",
     "ring": "a ring, the whole of which has to be found, 2 parameters",
@@ -123,7 +124,7 @@ def _add_demo(commands: Commands) -> None:
         "  basq demo\n  basq demo ring --output ring.png --report ring.html",
         "The problems:\n" + "\n".join(f"  {name:<9} {text}" for name, text in DEMOS.items()),
     )  # fmt: skip
-    demo.add_argument("problem", nargs="?", choices=DEMOS, default="mixture", help="which (%(default)s)")
+    demo.add_argument("problem", nargs="?", choices=DEMOS, default="banana", help="which (%(default)s)")
     demo.add_argument("--output", type=Path, default=Path("basq-demo.png"), help="picture to write (%(default)s)")
     demo.add_argument("--report", type=Path, default=Path("basq-demo.html"), help="page to write (%(default)s)")
     demo.add_argument("--seed", type=_whole(0), default=1, help="random seed (%(default)s)")
