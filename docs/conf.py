@@ -35,6 +35,7 @@ numpydoc_show_class_members = False  # autodoc lists them
 sphinx_gallery_conf = {
     "examples_dirs": "gallery",
     "gallery_dirs": "examples",
+    "within_subsection_order": "FileNameSortKey",
     "filename_pattern": "/",  # all of them are executed
     "abort_on_example_error": True,
     "image_scrapers": ("gallery_pictures.pictures",),
