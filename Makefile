@@ -16,7 +16,7 @@ PYTHONS := $(PYTHON)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-arviz lint house types format docs pictures bench-paper bench-engine bench-ablation bench-compare bench-cheap bench-zoo bench-certificate bench-noise bench-recognition faults real-world bench-workers bench-peers bench-overhead guard stale paper clean
+.PHONY: help demo test test-arviz lint house types format docs pictures bench-paper bench-engine bench-ablation bench-compare bench-cheap bench-zoo bench-certificate bench-noise bench-recognition faults real-world bench-workers bench-peers bench-overhead guard release stale paper clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | awk -F ':.*## ' '{printf "  %-17s %s\n", $$1, $$2}'
@@ -104,8 +104,19 @@ pictures: $(VENV)/.installed-test ## Draw the pictures of the documentation (nee
 bench-ablation: $(VENV)/.installed ## Measure what each part of the default engine earns
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.engine_ablation $(ARGS)
 
+# What is built is installed from an empty folder into an empty environment, and tried there.
+release: $(VENV)/.created ## Build sdist and wheel into dist, check them, and run the demonstration from an empty environment
+	$(PIP_INSTALL) build twine
+	rm -rf dist .venv-release
+	$(BIN)/python -m build -q
+	$(BIN)/python -m twine check --strict dist/*
+	$(BIN)/python -m venv .venv-release
+	.venv-release/bin/python -m pip install -q --disable-pip-version-check dist/*.whl
+	folder=$$(mktemp -d) && here=$$PWD && cd "$$folder" && "$$here/.venv-release/bin/basq" --version \
+	    && "$$here/.venv-release/bin/basq" demo gauss && ls basq-demo.png basq-demo.html && rm -r "$$folder"
+
 clean: ## Remove the virtual environment, builds and caches
-	rm -rf $(VENV) .venv-arviz build dist docs/_build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) .venv-arviz .venv-release build dist docs/_build docs/examples docs/sg_execution_times.rst .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Stamp files: each is newer than pyproject.toml when its packages are installed.

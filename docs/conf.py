@@ -1,6 +1,8 @@
 """Sphinx settings; `make docs` builds with warnings as errors, and neither building nor reading needs a network."""
 
 import re
+import sys
+from pathlib import Path
 
 from docutils import nodes
 from docutils.utils.math import MathError
@@ -9,13 +11,15 @@ from sphinx.util import logging
 
 from basq.version import __version__
 
+sys.path.insert(0, str(Path(__file__).parent))  # for gallery_pictures
+
 project = "basq"
 author = "The basq developers"
 copyright = author
 version = release = __version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "numpydoc", "sphinx_copybutton"]
-exclude_patterns = ["_build"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "numpydoc", "sphinx_copybutton", "sphinx_gallery.gen_gallery"]
+exclude_patterns = ["_build", "gallery", "sg_execution_times.rst"]
 
 nitpicky = True
 myst_heading_anchors = 3
@@ -27,6 +31,22 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # the docstrings say types and shapes
 autodoc_preserve_defaults = True
 numpydoc_show_class_members = False  # autodoc lists them
+
+sphinx_gallery_conf = {
+    "examples_dirs": "gallery",
+    "gallery_dirs": "examples",
+    "within_subsection_order": "FileNameSortKey",
+    "filename_pattern": "/",  # all of them are executed
+    "abort_on_example_error": True,
+    "image_scrapers": ("gallery_pictures.pictures",),
+    "capture_repr": ("_repr_html_", "__repr__"),
+    "ignore_repr_types": r"basq\.plots|matplotlib\.figure",
+    "reset_modules": (),
+    "download_all_examples": False,
+    "show_signature": False,
+    "min_reported_time": 1e9,
+    "copyfile_regex": "",
+}
 
 html_theme = "furo"
 html_title = f"basq {version}"

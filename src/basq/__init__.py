@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from basq.inference import infer
     from basq.method import Audit, Batch, Density, Designer, Fit, LogSurrogate, Method, Posterior
     from basq.paper import Paper
-    from basq.prior import Prior, periodic
+    from basq.prior import Prior, log_uniform, periodic
     from basq.results.result import Result
     from basq.rivals.compare import compare
     from basq.rivals.comparison import Comparison
@@ -46,6 +46,7 @@ __all__ = [
     "__version__",
     "compare",
     "infer",
+    "log_uniform",
     "periodic",
     "problems",
     "testing",
@@ -61,7 +62,7 @@ _HOMES = {
     "Auto": "auto",
     "Model": "cheap.model",
     "Paper": "paper",
-    **dict.fromkeys(("Prior", "periodic"), "prior"),
+    **dict.fromkeys(("Prior", "log_uniform", "periodic"), "prior"),
     "Result": "results.result",
     "Sampler": "run.sampler",
     "Status": "status",

@@ -1,5 +1,6 @@
-"""Optional packages, and what installed packages add under a name: methods and pools."""
+"""Optional packages, notebooks, and what installed packages add under a name: methods and pools."""
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -23,6 +24,12 @@ def package(name: str) -> Any:
         if error.name != name:  # it is there, but something that it needs is not
             raise
         raise InputError(f"This needs {name}, which is not installed: pip install 'basq[{name}]'.") from error
+
+
+def in_notebook() -> bool:
+    """Whether this is a cell of a notebook, rather than a script or a terminal."""
+    ipython = sys.modules.get("IPython")
+    return ipython is not None and hasattr(ipython.get_ipython(), "kernel")
 
 
 def registered(group: str, name: str) -> EntryPoint:

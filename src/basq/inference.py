@@ -1,7 +1,7 @@
 """The five-line entry point."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from basq.cheap.model import Model
@@ -9,18 +9,21 @@ from basq.method import Method
 from basq.results.result import Result
 from basq.run.arguments import as_callback, as_problem
 from basq.run.drive import drive
+from basq.run.habits import answering
 from basq.run.replicas import replicated
 from basq.run.steps import State
-from basq.settings import BATCH_SIZE, DLOGZ, ON_ERROR, RETRIES, OnError
+from basq.settings import BATCH_SIZE, DLOGZ, ON_ERROR, RETRIES, OnError, Shown
 from basq.types import FloatArray, LogLikelihood
 
 
+@answering
 def infer(
     log_likelihood: LogLikelihood | Model,
     prior: Any = None,
+    n_dim: int | None = None,
     *,
     prior_transform: Callable[[FloatArray], Any] | None = None,
-    n_dim: int | None = None,
+    names: Sequence[str] | None = None,
     method: Method[Any] | str = "auto",
     batch_size: int = BATCH_SIZE,
     max_evals: int | None = None,
@@ -39,22 +42,26 @@ def infer(
     certify: int | None = None,
     replicas: int | None = None,
     seed: Any = None,
-    progress: bool = True,
-    callback: Callable[[State], None] | None = None,
+    progress: Shown = True,
+    callback: Callable[[State], object] | None = None,
 ) -> Result:
     """Infer the evidence and the posterior from few likelihood calls.
 
     Parameters
     ----------
     log_likelihood : callable or Model
-        Takes a point (d,) and returns the natural log of the likelihood, a float; −inf is allowed. A noisy one
-        returns the pair (value, standard deviation of its noise), or (value, None) if that has to be estimated. A
-        `Model` instead, without a prior, keeps simulator and likelihood apart.
+        Takes a point and returns the natural log of the likelihood, a float; −inf is allowed. The point is an array
+        (d,), unless the signature says otherwise: ``f(a, b)`` is given the parameters by name, ``f(p: dict)`` a dict.
+        A noisy one returns the pair (value, standard deviation of its noise), or (value, None) if that has to be
+        estimated. A `Model` instead, without a prior, keeps simulator and likelihood apart.
     prior : Prior, dict, list or frozen scipy.stats distribution
-        For example ``{"rate": stats.lognorm(0.5), "phase": (0, 1)}``.
-    prior_transform : callable, optional
-        Instead of ``prior``: maps the unit cube (d,) to parameters (d,); needs ``n_dim``.
+        For example ``{"rate": stats.lognorm(0.5), "phase": (0, 1)}``; or a function, a prior transform.
     n_dim : int, optional
+        Number of parameters of a prior transform, unless ``names`` are given.
+    prior_transform : callable, optional
+        Instead of ``prior``: maps the unit cube (d,) to parameters (d,).
+    names : sequence of str, optional
+        Of the parameters, where the prior has none.
     method : str or Method
         ``"auto"``, ``"paper"``, the name of one that an installed package adds, or an object such as ``basq.Paper()``.
     batch_size : int
@@ -68,7 +75,7 @@ def infer(
     vectorized : bool
         The function takes (n, d) and returns (n,).
     pass_dict : bool
-        The function takes a dict of parameter names.
+        The function takes a dict of parameter names, though its signature does not say so.
     pool : optional
         Where calls run: None is here; a number, that many worker processes; or a `concurrent.futures.Executor`
         (MPIPoolExecutor too), a Dask ``Client``, anything with ``.map``, ``"ray"``, or the name of one that an
@@ -102,10 +109,11 @@ def infer(
         for each. Their stores lie beside ``store``.
     seed : optional
         Anything that ``numpy.random.default_rng`` takes; the same seed gives the same run, whatever the workers.
-    progress : bool
-        Show a progress bar on standard error; a line now and then where that is a file.
+    progress : bool or "log"
+        Show a progress bar: in a notebook, a line below the cell; in a file, a line now and then. ``"log"`` writes
+        batches, failures and doubts with their times, for jobs. The logger ``basq`` of `logging` has them in any case.
     callback : callable, optional
-        Called with the state after every batch.
+        Called with the state after every batch; the run stops, and can be taken up again, when it returns True.
 
     Returns
     -------
@@ -130,7 +138,7 @@ def infer(
     >>> bool(abs(result.log_evidence - np.log(2 * np.pi / 36)) < 0.1)
     True
     """
-    space = as_problem(log_likelihood, prior, prior_transform, n_dim)
+    space = as_problem(log_likelihood, prior, prior_transform, n_dim, names)
     called = as_callback(callback, "the state")
     options: dict[str, Any] = {
         "method": method, "batch_size": batch_size, "max_evals": max_evals, "max_time": max_time, "dlogz": dlogz,

@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from typing import NamedTuple
 
 import numpy as np
 
 from basq.types import BoolArray, FloatArray, IntArray
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Observations:
     """Likelihood values at points, in the order of evaluation.
 
@@ -60,6 +61,13 @@ class Observations:
         index = np.asarray(rows, dtype=np.intp)
         return Observations(*(getattr(self, field.name)[index] for field in fields(self)))
 
+    def __repr__(self) -> str:
+        if not len(self):
+            return "<Observations: none>"
+        low, high = self.log_likelihood.min(), self.log_likelihood.max()
+        many = f"{len(self)} points, log-likelihoods from {low:.4g} to {high:.4g}"
+        return f"<Observations: {many if len(self) > 1 else f'1 point, log-likelihood {high:.4g}'}>"
+
     @property
     def log_values(self) -> FloatArray:
         """Log of the integrand relative to the measure: (n,)."""
@@ -86,6 +94,13 @@ class Observations:
             np.concatenate([self.explores, np.broadcast_to(explores, len(x))]),
             np.concatenate([self.batch, np.broadcast_to(batch, len(x))]),
         )
+
+
+class Best(NamedTuple):
+    """The best of the evaluated points."""
+
+    x: FloatArray
+    log_likelihood: float
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,9 @@ from typing import Literal
 OnError = Literal["record", "zero", "raise"]
 """What a failed call means: nothing is known there, the likelihood is zero there, or the run ends."""
 
+Shown = bool | Literal["log"]
+"""Whether a run shows how far it is; with "log", as lines of `logging`."""
+
 BATCH_SIZE = 16
 """Points chosen and evaluated together."""
 CALLS_PER_DIMENSION = 50

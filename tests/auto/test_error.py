@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from basq.auto.cells import Total
-from basq.auto.error import fixed_terms, standard_deviation, target, unseen
+from basq.auto.error import fixed_terms, out_of_reach, standard_deviation, unseen
 from basq.auto.settings import Settings
 from basq.method import Audit
 
@@ -64,9 +64,9 @@ def test_before_the_second_fit_nothing_has_moved():
 
 def test_what_calls_do_not_lower():
     assert fixed_terms(total(monte_carlo=0.01), SETTINGS.error) == (pytest.approx(0.012), 0.005)
-    assert target(0.013, 0.1) == "dlogz = 0.1"
-    assert target(0.013, 0.0) == "dlogz = 0"  # spend all calls: nothing is in vain
-    assert target(0.013, 0.01) == "dlogz = 0.01 (more calls do not lower 0.013 of it: give dlogz = 0.02 or more)"
+    assert out_of_reach(0.013, 0.1) == ""
+    assert out_of_reach(0.013, 0.0) == ""  # spend all calls: nothing is in vain
+    assert out_of_reach(0.013, 0.01) == " (more calls do not lower 0.013 of it: give dlogz = 0.02 or more)"
 
 
 def test_modes_not_found_yet():

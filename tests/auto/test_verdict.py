@@ -71,6 +71,16 @@ def test_each_fact_alone_holds_it_up(change, said):
     assert why.startswith(said)
 
 
+def test_two_reasons_are_enough_and_a_target_is_given_up_only_where_nothing_else_is_missing():
+    vague = replace(FINE, now=(-3.0, 0.03), least=0.02)
+    said = "more calls do not lower 0.02 of it: give dlogz = 0.03 or more)"
+    assert converged(vague, 0.01, SETTINGS)[1].endswith(said)
+    many = replace(vague, resolved=False, explored=3, climbing=2)
+    assert converged(many, 0.01, SETTINGS)[1] == (
+        "the surrogate does not resolve the posterior yet; sd of log Z 0.03 is above dlogz = 0.01"
+    )
+
+
 def test_a_batch_outside_the_posterior_says_nothing():
     nothing = Audit(80, 0, np.nan, np.nan, np.nan, False)
     assert doubts(replace(FINE, audits=(AGREES, nothing)), 0.1, SETTINGS) == []

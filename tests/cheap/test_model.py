@@ -294,7 +294,7 @@ def never(*_, **__):
         ((never, lambda output, s: 0.0, PRIOR, CHEAP), "by name, sigma; it takes s"),
         ((never, gauss, PRIOR), "of which there are none; it takes sigma"),
         ((never, lambda output: 0.0, PRIOR, CHEAP), "it takes nothing besides the output"),
-        ((lambda x, y: 0.0, gauss, PRIOR, CHEAP), "simulate must be callable with one argument, the point"),
+        ((lambda x, y: 0.0, gauss, PRIOR, CHEAP), r"simulate\(x, y\) cannot be called with a point"),
         ((never, gauss, PRIOR, {"a": (0, 1)}), "a is both an expensive and a cheap parameter; choose one"),
         ((never, gauss, PRIOR, {"sigma": (0, np.inf)}), "improper"),
         ((never, gauss, PRIOR, {"sigma": stats.uniform(0, np.inf)}), "not a proper distribution"),

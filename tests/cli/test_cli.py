@@ -20,6 +20,7 @@ from basq.cli.parser import DEMOS
 from basq.errors import InputError
 from basq.evaluation.store import Store
 from basq.run import identity
+from basq.version import CHECKOUT, of_checkout
 from helpers.commands import run_python
 from helpers.small import gauss
 
@@ -28,16 +29,16 @@ def test_demo(tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
     assert main(["demo", "--output", "corner.png", "--report", "page.html", "--seed", "2"]) == 0
     out, err = capfd.readouterr()
-    for text in ("mixture-3", "log Z = ", "truth: log Z = 0.000", "calls in", "batches", "Converged: "):
+    for text in ("rosen-2", "log Z = ", "truth: log Z = -3.994", "calls in", "batches", "Converged: "):
         assert text in out
     assert out.endswith("picture: corner.png\nreport: page.html\n")
-    for name in ("parameter", "x1", "x2", "x3", "97.5%"):
+    for name in ("parameter", "x1", "x2", "97.5%"):
         assert name in out
     assert "log Z" in err  # the progress bar
     assert (tmp_path / "corner.png").stat().st_size > 10_000
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
-    assert "basq demo: mixture" in page
-    assert "mixture-3 of basq.problems" in page
+    assert "basq demo: banana" in page
+    assert "rosen-2 of basq.problems" in page
     assert "Pointwise" not in page
     error = float(out.split("(error ")[1].split(")")[0])
     assert abs(error) < 0.1
@@ -92,11 +93,27 @@ def test_what_is_said_is_broken_between_words_on_a_terminal_only(monkeypatch, ca
     assert capsys.readouterr().err.splitlines()[1].startswith("      wrong")
 
 
+@pytest.mark.skipif(not (CHECKOUT / ".git").exists(), reason="no checkout")
 def test_the_version(capsys):
     with pytest.raises(SystemExit) as stop:
         main(["--version"])
     assert stop.value.code == 0
-    assert capsys.readouterr().out == f"basq {basq.__version__}\n"
+    version, said = capsys.readouterr().out.split(maxsplit=2)[1:]
+    assert version == basq.__version__
+    name = re.fullmatch(r"\(commit ([0-9a-f]{7,})(-dirty)?\)\n", said)[1]
+    head = ["git", "-C", str(CHECKOUT), "rev-parse", "HEAD"]
+    assert subprocess.run(head, capture_output=True, text=True, check=True).stdout.startswith(name)
+
+
+def test_a_release_names_the_commit_that_is_written_into_it(tmp_path, monkeypatch, capsys):
+    written = tmp_path / "commit.txt"
+    monkeypatch.setattr("basq.version.WRITTEN", written)
+    for text, said in (("abc1234\n", " (commit abc1234)"), ("\n", "")):  # built from a checkout, and outside of one
+        written.write_text(text)
+        with pytest.raises(SystemExit):
+            main(["--version"])
+        assert capsys.readouterr().out == f"basq {basq.__version__}{said}\n"
+    assert of_checkout(tmp_path) is None
 
 
 def test_help_imports_nothing_heavy():
@@ -361,7 +378,7 @@ def test_a_run_is_that_of_infer(model, capsys):
     plain = basq.infer(gauss, {"a": (-3, 3), "b": (-3, 3)}, seed=1, batch_size=8, max_evals=48, progress=False)
     assert out.splitlines()[0] == str(plain).splitlines()[0]
     assert out.endswith("report: page.html\n")
-    assert err == "basq: model.sqlite, a new run: at most 48 calls, dlogz = 0.1\n"
+    assert err == "basq: model.sqlite, a new run: at most 48 calls, --dlogz 0.1\n"
     assert str(model / "model.py") in (model / "page.html").read_text(encoding="utf-8")
 
 
@@ -392,19 +409,46 @@ def test_options_reach_the_run_and_are_remembered(model, capsys):
 
 def test_a_run_says_where_it_stands_and_what_it_aims_at(model, capsys):
     assert main(["run", "model.py", "--seed", "1", "--no-progress"]) == 0
-    assert capsys.readouterr().err == "basq: model.sqlite, a new run: at most 200 calls, dlogz = 0.1\n"
+    assert capsys.readouterr().err == "basq: model.sqlite, a new run: at most 200 calls, --dlogz 0.1\n"
     n = basq.Sampler.open("model.sqlite").result().n_evals
     for again in (["run", "model.py"], ["resume", "model.sqlite"]):  # no bar that starts and ends
         assert main(again) == 0
         out, err = capsys.readouterr()
-        assert err == f"basq: model.sqlite, already converged after {n} calls (dlogz = 0.1); lower --dlogz to go on\n"
+        assert err == f"basq: model.sqlite, already converged after {n} calls (--dlogz 0.1); lower --dlogz to go on\n"
         assert f"({n} calls in " in out
     more = ["resume", "model.sqlite", "--max-evals", str(n + 16), "--no-progress"]
     assert main([*more, "--dlogz", "0.001"]) == 3
-    assert f"going on after {n} calls: at most {n + 16} calls, dlogz = 0.001" in capsys.readouterr().err
+    assert f"going on after {n} calls: at most {n + 16} calls, --dlogz 0.001" in capsys.readouterr().err
     assert main(["resume", "model.sqlite"]) == 3  # the target stays
     spent = f"all {n + 16} calls of --max-evals are spent; allow more to go on"
     assert capsys.readouterr().err == f"basq: model.sqlite, {spent}\n"
+
+
+def test_list_show_resume_and_the_exit_code_agree(model, capsys):
+    """A run that has spent its calls converges when its target is raised, without a new call."""
+
+    def seen(code):
+        words = [capsys.readouterr().out]
+        for look in (["show", "model.sqlite"], ["list"]):
+            main(look)
+            words.append(capsys.readouterr().out)
+        return code, [re.search("not converged|converged", text.lower())[0] for text in words]
+
+    spent = main(["run", "model.py", "--seed", "1", "--max-evals", "80", "--dlogz", "0.0005", "--no-progress"])
+    assert seen(spent) == (3, ["not converged"] * 3)
+    raised = main(["resume", "model.sqlite", "--dlogz", "0.5", "--no-progress"])
+    assert seen(raised) == (0, ["converged"] * 3)
+
+
+def test_what_is_missing_is_said_in_our_words_with_a_command_that_goes_on(model, capsys):
+    assert main(["run", "model.py", "--seed", "1", "--max-evals", "32", "--dlogz", "0.001", "--no-progress"]) == 3
+    why, step = capsys.readouterr().out.splitlines()[1:3]
+    assert why.startswith("Not converged: 32 of --max-evals 32 calls spent; ")
+    assert why.count(";") <= 2
+    assert step == "Next: basq resume model.sqlite --max-evals 64"
+    assert main([*step.removeprefix("Next: basq ").split(), "--no-progress"]) in (0, 3)
+    assert main(["run", "model.py", "--batch-size", "0"]) == 2
+    assert "--batch-size 0: give a positive whole number" in capsys.readouterr().err
 
 
 def test_the_paper_method(model, capsys):
@@ -613,11 +657,12 @@ def test_a_run_that_was_stopped_goes_on_as_if_it_had_not(model, number, capsys):
     if number == signal.SIGINT:
         assert driver.returncode == 130
         assert "log Z " in out
-        assert "basq: go on with: basq resume model.sqlite" in err
+        assert "Next: basq resume model.sqlite\n" in out
     assert "Traceback" not in err
     capsys.readouterr()
     assert main(["list"]) == main(["show", "model.sqlite"]) == 0
-    assert capsys.readouterr().out.lower().count("not finished") == 2
+    state = "interrupted" if number == signal.SIGINT else "not finished"
+    assert capsys.readouterr().out.lower().count(state) == 2
     assert main(["report", "model.sqlite"]) == 0  # in between, without the likelihood
     assert "Not finished" in (model / "model.html").read_text(encoding="utf-8")
     time.sleep(1.2)  # the killed driver's workers notice

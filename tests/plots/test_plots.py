@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import PathCollection
+from matplotlib.contour import ContourSet
 from matplotlib.figure import Figure
 from scipy import stats
 
@@ -174,7 +175,7 @@ def test_points_on_the_frame_are_whole(units):
     ("options", "message"),
     [
         ({"names": ["nothing"]}, "No parameter 'nothing'"),
-        ({"names": []}, "name 1 to 10"),
+        ({"names": []}, "name 1 to 12"),
         ({"names": ["rate", "rate"]}, "different ones"),
         ({"truths": [1.0]}, "one number for each"),
         ({"truths": ["a", "b", "c"]}, "one number for each"),
@@ -185,6 +186,45 @@ def test_points_on_the_frame_are_whole(units):
 def test_wrong_corners(units, options, message):
     with pytest.raises(InputError, match=message):
         units.plot_corner(**options)
+
+
+def test_many_points_are_left_out_unless_they_are_asked_for(units):
+    seen = units.observations
+    many = replace(units, observations=seen.at(np.arange(400) % len(seen)))
+    assert len(many.plot_corner().axes) == 6
+    faded = many.plot_corner(points=True)
+    alphas = {c.get_alpha() for a in faded.axes for c in a.collections if isinstance(c, PathCollection)}
+    assert alphas == {np.sqrt(60 / 400)}
+
+
+def test_contours_lie_above_points_and_panels_have_one_size(units):
+    figure = units.plot_corner(points=True)
+    for axis in figure.axes:
+        marks = [c.get_zorder() for c in axis.collections if isinstance(c, PathCollection)]
+        lines = [c.get_zorder() for c in axis.collections if isinstance(c, ContourSet) and not c.filled]
+        assert not (marks and lines) or max(marks) < min(lines)
+    sizes = np.array([a.get_position().size for a in figure.axes[1:]])
+    np.testing.assert_allclose(sizes, np.broadcast_to(sizes[0], sizes.shape))
+
+
+def test_several_results_in_one_picture(units):
+    other = replace(units, prior=units.prior.labelled(["D", "T", "k"]))
+    figure = units.plot_corner(others={"again": other}, color="C3", figsize=(5, 5), labels={"rate": "$k$"})
+    assert figure.get_size_inches().tolist() == [5.0, 5.0]
+    legend = [t.get_text() for t in figure.legends[0].get_texts()]
+    assert legend[:4] == ["posterior", "95 % of the mass", "68 % of the mass", "again"]
+    assert "prior" in legend
+    assert "prior" not in [t.get_text() for t in units.plot_corner(prior=False).legends[0].get_texts()]
+    assert "$k$" in [a.get_xlabel() for a in figure.axes]
+    assert any("$k$ = " in a.get_title() for a in figure.axes)
+    curves = [line for a in figure.axes for line in a.lines if len(line.get_xdata()) == 400]
+    assert len(curves) == 9  # of three parameters: two posteriors and the prior
+
+
+def test_the_prior_is_drawn_with_its_density(one):
+    (axis,) = (a for a in one.plot_corner().axes if a.get_xlabel() == "a")
+    drawn_prior = axis.lines[-1]
+    assert drawn_prior.get_ydata() == pytest.approx(np.exp(one.prior.log_pdf(drawn_prior.get_xdata()[:, None])))
 
 
 def test_truths_by_name(units):

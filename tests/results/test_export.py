@@ -10,6 +10,7 @@ import threading
 from dataclasses import replace
 
 import matplotlib.mathtext
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -364,11 +365,12 @@ def test_arviz_groups(result):
     assert list(posterior.data_vars) == list(result.names)
     for i, name in enumerate(result.names):
         assert posterior[name].dims == ("chain", "draw")
-        np.testing.assert_array_equal(posterior[name].to_numpy(), result.sample(1000, seed=4)[None, :, i])
-        assert tree["prior"][name].shape == (1, 1000)
+        np.testing.assert_array_equal(posterior[name].to_numpy(), result.sample(1000, seed=4)[:, i].reshape(4, 250))
+        assert tree["prior"][name].shape == (4, 250)
     stats_ = tree["sample_stats"]
     draws = result._draws(1000, 4)
-    np.testing.assert_array_equal(stats_["total_log_likelihood"].to_numpy()[0], draws.log_likelihood)
+    np.testing.assert_array_equal(stats_["total_log_likelihood"].to_numpy().ravel(), draws.log_likelihood)
+    np.testing.assert_array_equal(tree["log_likelihood"]["total"].to_numpy().ravel(), draws.log_likelihood)
     assert ("lp" in stats_) == (draws.log_prior is not None)
     for attributes in (tree.attrs, posterior.attrs):
         assert attributes["log_evidence"] == result.log_evidence
@@ -388,6 +390,28 @@ def test_arviz_summary_agrees(result):
     sd = np.sqrt(np.diag(result.cov))
     np.testing.assert_allclose(table["mean"].astype(float), result.mean, atol=0.1 * sd.max())
     np.testing.assert_allclose(table["sd"].astype(float), sd, rtol=0.1)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # it calls Matplotlib in an old way
+@pytest.mark.filterwarnings("ignore::UserWarning")  # and would rather have the likelihood of every datum
+def test_arviz_does_what_people_expect(one):
+    arviz = pytest.importorskip("arviz")
+    data = one.to_arviz()
+    assert float(arviz.summary(data)["r_hat"].iloc[0]) == pytest.approx(1.0, abs=0.02)
+    axes = np.atleast_1d(arviz.plot_posterior(data))
+    assert axes.shape == (1,)
+    plt.close("all")
+    worse = replace(one, log_evidence=one.log_evidence - 5.0)
+    assert list(arviz.compare({"worse": worse.to_arviz(), "better": data}).index) == ["better", "worse"]
+    assert one.to_arviz(n=10)["posterior"]["a"].shape == (1, 10)  # no four chains of one length
+
+
+def test_labels_and_units_are_exported(one):
+    (name,) = one.names
+    labelled = replace(one, prior=one.prior.labelled([r"$\mu$"], {name: "kg"}))
+    assert labelled.to_arviz(n=8)["posterior"][name].attrs == {"long_name": r"$\mu$", "units": "kg"}
+    assert labelled.to_getdist().getParamNames().labels() == [r"\mu\mathrm{\ [kg]}"]
+    assert labelled.to_anesthetic().get_label(name) == r"$\mu\mathrm{\ [kg]}$"
 
 
 def test_arviz_files(awkward, tmp_path):

@@ -447,7 +447,18 @@ def test_picture_of_models_with_and_without_an_evidence():
     figure.draw_without_rendering()
     left, _ = figure.axes
     assert [t.get_text() for t in left.texts].count("unknown") == 2
-    assert left.get_xlim()[0] == pytest.approx(-6.48)  # the evidences that there are fill the picture
+    assert left.get_xlim()[0] == pytest.approx(-6.6)  # the evidences that there are fill the picture
+
+
+def test_a_hopeless_rival_does_not_squeeze_the_race():
+    figure = comparison((0.0, 0.1), (-3.0, 0.2), (-4567.0, 0.5), (-4.0, 0.5, False)).plot()
+    figure.draw_without_rendering()
+    left, right = figure.axes
+    assert -10.0 < left.get_xlim()[0] < -6.0
+    assert any("−4,567 ± 1" in t.get_text() for t in left.texts)
+    widths = sorted(float(np.ptp(line.get_segments()[0][:, 0])) for line in left.collections if line.get_segments())
+    assert widths == pytest.approx([0.4, 0.8, 6.0])  # three times the error of the one that has not converged
+    assert "< 0.001" in [t.get_text().strip() for t in right.texts]
 
 
 def test_twenty_models_a_hundred_thousand_nats_apart():

@@ -340,6 +340,21 @@ def test_time_limit_stops_the_run():
     assert result.n_evals == 8
 
 
+def test_a_callback_stops_the_run_by_returning_true(tmp_path):
+    path = tmp_path / "run.sqlite"
+    short = infer(gauss, BOX, store=path, seed=3, max_evals=80, callback=lambda s: s.history[-1].n_evals >= 48)
+    assert short.status is basq.Status.INTERRUPTED
+    assert short.n_evals == 48
+    assert short.settings["pending"] == 0
+    longer = infer(gauss, BOX, store=path, seed=3, dlogz=0.0, max_evals=80)
+    whole = infer(gauss, BOX, seed=3, dlogz=0.0, max_evals=80)
+    assert longer.log_evidence == whole.log_evidence
+
+
+def test_a_callback_whose_answer_is_no_truth_value_stops_nothing():
+    assert infer(gauss, BOX, seed=3, dlogz=0.0, max_evals=64, callback=lambda state: len(state.history)).n_evals == 64
+
+
 def test_callback_sees_every_batch():
     states = []
     result = infer(gauss, BOX, callback=states.append)

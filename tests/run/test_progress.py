@@ -7,8 +7,10 @@ import sys
 
 import pytest
 
+import basq
 from basq.run import progress
 from basq.run.progress import Lines, shown
+from helpers.notebook import RUN, executed
 
 SCRIPT = """
 import basq
@@ -75,3 +77,52 @@ def test_a_terminal_gets_a_bar():
     assert re.search(r"log Z = -\d\.\d{3} ± \d\.\d{3}", text)
     assert text.count("\n") <= 2  # one line, drawn over and over
     assert 2 <= text.count("\r") <= 40
+
+
+def test_a_notebook_has_one_line_that_changes_and_nothing_in_red():
+    run = RUN.replace(", progress=False", "")
+    (outputs,) = executed(f"{run}None")
+    assert [output.output_type for output in outputs] == ["display_data"]
+    (shown,) = outputs
+    assert re.match(r"basq: 48 of at most 48 calls after \d+ s, log Z = ", shown.data["text/plain"])
+    assert '<progress value="48" max="48">' in shown.data["text/html"]
+
+
+LOGGED = "basq.infer(bad, dict(a=(-2, 2), b=(-2, 2)), max_evals=48, dlogz=0.0, seed=0, progress={progress})"
+BAD = """
+import basq
+def bad(x):
+    if x[0] > 1.8:
+        raise ValueError("too hot")
+    return -float(x @ x)
+"""
+
+
+def ran(code):
+    done = subprocess.run([sys.executable, "-c", BAD + code], capture_output=True, text=True, check=True)
+    return done.stderr.splitlines()
+
+
+def test_a_job_may_ask_for_the_log_with_batches_failures_and_doubts():
+    lines = ran(LOGGED.format(progress="'log'"))
+    assert all(re.match(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} basq (INFO|WARNING): ", line) for line in lines)
+    assert sum("INFO: " in line and "of at most 48 calls: log Z = " in line for line in lines) >= 2
+    assert any("WARNING: failed call: log_likelihood raised ValueError: too hot" in line for line in lines)
+    assert "WARNING: Not converged: " in lines[-1]
+
+
+def test_whoever_has_set_up_logging_hears_everything_once():
+    setup = "import logging; logging.basicConfig(format='mine %(message)s', level=logging.INFO)\n"
+    for wanted in ("False", "'log'"):
+        lines = ran(setup + LOGGED.format(progress=wanted))
+        assert all(line.startswith("mine ") for line in lines)
+        assert sum("of at most 48 calls" in line for line in lines) <= 3
+
+
+def test_nobody_else_hears_anything():
+    assert ran(LOGGED.format(progress="False")) == []
+
+
+def test_another_kind_of_progress_is_refused_before_any_call():
+    with pytest.raises(basq.InputError, match=r"progress='loud': allowed are True, False and 'log'"):
+        basq.infer(lambda x: pytest.fail("called"), {"a": (0, 1)}, progress="loud")

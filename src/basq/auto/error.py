@@ -29,13 +29,14 @@ def fixed_terms(total: Total, settings: Errors) -> tuple[float, float]:
     return settings.monte_carlo * total.monte_carlo, settings.floor
 
 
-def target(least: float, dlogz: float) -> str:
-    """A target in words, and one that leaves a little to the surrogate if calls cannot reach it (0: spend them).
+def out_of_reach(least: float, dlogz: float) -> str:
+    """What to say where calls cannot reach a target (0: spend them); what can leaves a little to the surrogate.
 
     ``least`` is what more calls do not lower of the standard deviation of log Z.
     """
-    vain = f" (more calls do not lower {least:.2g} of it: give dlogz = {np.ceil(110.0 * least) / 100.0:g} or more)"
-    return f"dlogz = {dlogz:g}{vain if 0.0 < dlogz < least else ''}"
+    if not 0.0 < dlogz < least:
+        return ""
+    return f" (more calls do not lower {least:.2g} of it: give dlogz = {np.ceil(110.0 * least) / 100.0:g} or more)"
 
 
 def standard_deviation(

@@ -5,11 +5,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from basq.auto.audit import calibration
-from basq.auto.error import target, unseen
+from basq.auto.error import out_of_reach, unseen
 from basq.auto.settings import Settings
 from basq.errors import counted
 from basq.method import Audit
 
+MOST = 2
+"""Reasons that are said, the most important first: beside what ended the run, they make a sentence."""
 LogZ = tuple[float, float]
 """log Z and its standard deviation, modes not found yet aside."""
 
@@ -75,7 +77,7 @@ def doubts(facts: Facts, dlogz: float, settings: Settings) -> list[str]:
     if not facts.resolved:
         out.append("the surrogate does not resolve the posterior yet")
     if not facts.now[1] <= dlogz:
-        out.append(f"sd of log Z {facts.log_evidence_std:.3g} is above {target(facts.least, dlogz)}")
+        out.append(f"sd of log Z {facts.log_evidence_std:.3g} is above dlogz = {dlogz:g}")
     if facts.effective < own.effective:
         out.append("the evidence integral is uncertain")
     if not facts.audits or facts.before is None:
@@ -126,8 +128,10 @@ def missing(facts: Facts, n_explored: int, settings: Settings) -> float:
 def converged(facts: Facts, dlogz: float, settings: Settings) -> tuple[bool, str]:
     """Whether all audits agree that the error is below dlogz, and why in a clause."""
     missing = doubts(facts, dlogz, settings) + unexplored(facts, dlogz, settings)
+    if len(missing) == 1 and not facts.now[1] <= dlogz:
+        return False, missing[0] + out_of_reach(facts.least, dlogz)
     if missing:
-        return False, "; ".join(missing)
+        return False, "; ".join(missing[:MOST])
     return True, (
         f"sd of log Z {facts.log_evidence_std:.3g} (Monte Carlo {facts.monte_carlo:.1g}) is below "
         f"dlogz = {dlogz:g}, the last batches agree with their prediction, and {facts.explored} exploration points "

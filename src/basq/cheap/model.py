@@ -10,6 +10,7 @@ import numpy as np
 
 from basq.cheap.integrate import Marginal, integrate
 from basq.errors import EvaluationError, InputError
+from basq.evaluation.form import Form
 from basq.evaluation.reals import real, reals, short
 from basq.prior import Prior, as_prior
 from basq.types import FloatArray
@@ -28,7 +29,7 @@ class Model:
     Parameters
     ----------
     simulate : callable
-        Takes the expensive parameters (d,) and returns an output: an array, or a dict of arrays.
+        Takes the expensive parameters, (d,) or by name, and returns an output: an array, or a dict of arrays.
     log_likelihood : callable
         ``log_likelihood(output, **cheap)`` returns the natural log of the likelihood, a float. One that takes arrays
         (m,) of the cheap parameters and returns an array (m,) is called with many values at once.
@@ -79,10 +80,7 @@ class Model:
     def _check_names(self) -> None:
         """Refuse functions that do not take what they are given, before anything is simulated."""
         names = self.cheap.names if self.cheap is not None else ()
-        try:
-            _bind(self.simulate)
-        except TypeError as error:
-            raise InputError(f"Model: simulate must be callable with one argument, the point ({error}).") from error
+        _ = self._form  # there is one
         try:
             _bind(self.log_likelihood, **dict.fromkeys(names))
         except TypeError as error:
@@ -104,14 +102,18 @@ class Model:
         joint: Prior = self.prior if self.cheap is None else self.prior.joined(self.cheap)
         return joint
 
+    @cached_property
+    def _form(self) -> Form:
+        """What the simulator is given."""
+        return Form.of(self.simulate, self.prior.names, pass_dict=self.pass_dict, what="Model: simulate")
+
     def with_likelihood(self, log_likelihood: Callable[..., Any], cheap: Any = None) -> "Model":
         """The same simulator under another likelihood: in `compare`, both share its calls."""
         return replace(self, log_likelihood=log_likelihood, cheap=cheap)
 
     def run(self, x: FloatArray) -> Any:
         """Simulate at a point (d,), and keep what is to be kept."""
-        given = dict(zip(self.prior.names, map(float, x), strict=True)) if self.pass_dict else x.copy()
-        output = self.simulate(given)
+        output = self._form.call(self.simulate, x)
         return output if self.keep is None else self.keep(output)
 
     def marginal(self, output: Any, x: FloatArray) -> Marginal:

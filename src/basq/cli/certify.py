@@ -37,7 +37,7 @@ def certify(options: Any) -> int:
 
 def _run(result: Result, model: Model, options: Any, calls: dict[str, Any]) -> Result:
     return result.certify(
-        model.log_likelihood, options.n, error=options.error, store=options.store, progress=not options.no_progress,
+        model.log_likelihood, options.n, error=options.error, store=options.store, progress=options.progress,
         **calls,
     )  # fmt: skip
 

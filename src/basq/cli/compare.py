@@ -31,7 +31,7 @@ def compare(options: Any) -> int:
         models, prior_odds=_odds(options.odds, tuple(models)), max_evals=options.max_evals, max_time=options.max_time,
         dprob=options.dprob, batch_size=options.batch_size, pool=options.pool, asynchronous=options.asynchronous,
         timeout=options.timeout, retries=options.retries, store=options.store if runs else None, seed=options.seed,
-        progress=not options.no_progress,
+        progress=options.progress,
     )  # fmt: skip
     say(found)
     if options.output is not None:

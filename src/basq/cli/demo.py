@@ -11,6 +11,7 @@ from basq.inference import infer
 from basq.rivals.compare import compare
 
 PROBLEMS: dict[str, tuple[Callable[[int], problems.Problem], dict[str, Any]]] = {
+    "banana": (lambda _: problems.rosen(2), {}),
     "mixture": (lambda seed: problems.mixture(n_dim=3, seed=seed), {"max_evals": 128, "dlogz": 0.01}),
     "gauss": (lambda seed: problems.gauss(n_dim=4, seed=seed), {}),
     "ring": (lambda _: problems.ring(), {}),

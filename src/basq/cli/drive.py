@@ -12,6 +12,7 @@ from basq.evaluation.call import Call
 from basq.evaluation.store import Store
 from basq.extras import registered
 from basq.inference import infer
+from basq.prior import as_prior
 from basq.run import identity
 from basq.run.arguments import as_method
 from basq.run.certify import check_calls
@@ -61,7 +62,8 @@ def _drive(
     """Run, print what came out, and say by the exit code whether it is good."""
     check_outputs([options.report], [path, split(model.place)[0]])
     if not model.simulates:
-        Call(model.log_likelihood, ())  # can be called at all
+        names = as_prior(model.prior).names
+        Call(model.log_likelihood, names, pass_dict=bool(calls["pass_dict"]))  # can be called at all
     if isinstance(calls["pool"], str):
         registered("basq.pools", calls["pool"].partition(":")[0])  # can be found at all
     # made before the first call, so that the store knows its model whatever happens
@@ -79,7 +81,7 @@ def _drive(
         result = infer(
             model.log_likelihood, model.prior, store=path, max_time=options.max_time,
             certify=getattr(options, "certify", None), retry_failed=again,
-            progress=not (ended or options.no_progress), **budget, **given,
+            progress=not ended and options.progress, **budget, **given,
         )  # fmt: skip
     except SystemExit:  # by a signal
         print(f"basq: go on with: basq resume {path}", file=sys.stderr)
@@ -87,7 +89,6 @@ def _drive(
     say(result)
     code = DONE if result.converged else NOT_CONVERGED
     if result.status is Status.INTERRUPTED:
-        print(f"basq: go on with: basq resume {path}", file=sys.stderr)
         code = INTERRUPTED
     if options.report is not None:
         print()

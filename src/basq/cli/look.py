@@ -44,7 +44,13 @@ def _result(options: Any) -> Result:
 def show(options: Any) -> None:
     """Print evidence and posterior."""
     sampler = opened(options)
-    say(sampler.result(ended=None if sampler.store.driven else Status.NOT_FINISHED))
+    say(sampler.result(ended=None if sampler.store.driven else _ended(sampler.store) or Status.NOT_FINISHED))
+
+
+def _ended(store: Store) -> Status | None:
+    """How the last run of a store has ended, by its own word; None if it was killed, or more has come in since."""
+    ended = store.get("ended")
+    return Status(ended["status"]) if ended and ended["n_evals"] == len(store.done()) else None
 
 
 def list_runs(options: Any) -> int:
@@ -71,10 +77,10 @@ def _line(path: Path) -> str:
     with Store(path) as store:
         counts, last, driven = store.counts(), store.last_record(), store.driven
         n_new = int(np.sum(~np.isnan(store.news().log_likelihood)))
-        proof = proven(store)
+        proof, ended = proven(store), _ended(store)
     status, known = Status.RUNNING, "nothing learned yet"
     if last is not None:
-        status, known = Status(last["status"]), f"{last['log_evidence']:.3f}"
+        status, known = ended or Status(last["status"]), f"{last['log_evidence']:.3f}"
         known += f" ± {last['log_evidence_std']:.3f}" if status is Status.CONVERGED else " so far"
         if n_new:
             known += f", {counted(n_new, 'newer value')}"

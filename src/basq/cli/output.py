@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
+from basq.cli.words import translated
 from basq.errors import BasqError, InputError
 from basq.report.target import spare
 
@@ -17,9 +18,9 @@ PREFIX = "basq: "
 
 
 def say(text: object, file: TextIO | None = None) -> None:
-    """Print text; on a terminal its sentences are broken between words, elsewhere a line stays a line."""
-    stream = file or sys.stdout
-    print(folded(str(text), shutil.get_terminal_size().columns) if stream.isatty() else text, file=stream, flush=True)
+    """Print text in our words; on a terminal its sentences are broken between words, elsewhere a line stays a line."""
+    stream, said = file or sys.stdout, translated(str(text))
+    print(folded(said, shutil.get_terminal_size().columns) if stream.isatty() else said, file=stream, flush=True)
 
 
 def folded(text: str, width: int) -> str:

@@ -17,6 +17,7 @@ BUDGET = f"{CALLS_PER_DIMENSION} (d + 2)"
 """The default budget, for people."""
 
 DEMOS = {
+    "banana": "a curved valley in a box, cut off by its edge, 2 parameters",
     "mixture": "a mixture of Gaussians, a normal prior over 3 parameters",
     "gauss": "10,000 nats high, 100 times narrower than the prior, 4 parameters",
     "ring": "a ring, the whole of which has to be found, 2 parameters",
@@ -96,9 +97,10 @@ class _Version(argparse.Action):
         super().__init__(nargs=0, help="show the version", **options)
 
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
-        from basq.version import __version__
+        from basq.version import __version__, commit
 
-        print(f"basq {__version__}")
+        known = commit()
+        print(f"basq {__version__}{f' (commit {known})' if known else ''}")
         parser.exit()
 
 
@@ -124,7 +126,7 @@ def _add_demo(commands: Commands) -> None:
         "  basq demo\n  basq demo ring --output ring.png --report ring.html",
         "The problems:\n" + "\n".join(f"  {name:<9} {text}" for name, text in DEMOS.items()),
     )  # fmt: skip
-    demo.add_argument("problem", nargs="?", choices=DEMOS, default="mixture", help="which (%(default)s)")
+    demo.add_argument("problem", nargs="?", choices=DEMOS, default="banana", help="which (%(default)s)")
     demo.add_argument("--output", type=Path, default=Path("basq-demo.png"), help="picture to write (%(default)s)")
     demo.add_argument("--report", type=Path, default=Path("basq-demo.html"), help="page to write (%(default)s)")
     demo.add_argument("--seed", type=_whole(0), default=1, help="random seed (%(default)s)")
@@ -215,7 +217,7 @@ def _add_compare(commands: Commands) -> None:
     compare.add_argument("--retries", type=_whole(0), default=RETRIES, metavar="N",
                          help="how often a failed call is tried again (%(default)s)")  # fmt: skip
     compare.add_argument("--seed", type=_whole(0), help="random seed")
-    compare.add_argument("--no-progress", action="store_true", help="no progress bar")
+    _add_progress(compare)
 
 
 def _add_budget(parser: argparse.ArgumentParser, *, default: bool) -> None:
@@ -239,7 +241,14 @@ def _add_calls(parser: argparse.ArgumentParser, *, asynchronous: bool = True) ->
     parser.add_argument("--retries", type=_whole(0), metavar="N",
                         help=f"how often a failed call is tried again ({RETRIES})")  # fmt: skip
     parser.add_argument("--report", type=Path, metavar="FILE", help="HTML page to write at the end")
-    parser.add_argument("--no-progress", action="store_true", help="no progress bar")
+    _add_progress(parser)
+
+
+def _add_progress(parser: argparse.ArgumentParser) -> None:
+    shown = parser.add_mutually_exclusive_group()
+    shown.add_argument("--no-progress", dest="progress", action="store_false", default=True, help="no progress bar")
+    shown.add_argument("--log", dest="progress", action="store_const", const="log",
+                       help="batches, failures and doubts as lines with their times, for jobs")  # fmt: skip
 
 
 def _add_trust(parser: argparse.ArgumentParser) -> None:

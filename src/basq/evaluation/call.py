@@ -1,12 +1,11 @@
 """One call of the user's log-likelihood, checked."""
 
-import inspect
 import json
 import time
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import numpy as np
 
 from basq.errors import EvaluationError, InputError
 from basq.evaluation.forks import OneProcess
+from basq.evaluation.form import Form
 from basq.evaluation.reals import NOT_NUMBERS, real, short
 from basq.types import FloatArray, LogLikelihood
 
@@ -85,7 +85,9 @@ class Call:
     pass_dict : bool
         Give a dict of names instead of an array.
     vectorized : bool
-        Give whole batches, (n, d) or a dict of (n,) arrays.
+        Give whole batches, (n, d) or (n,) arrays by name.
+    form : Form
+        What it is given, as far as its signature says.
     """
 
     function: LogLikelihood
@@ -93,10 +95,13 @@ class Call:
     pass_dict: bool = False
     vectorized: bool = False
 
+    form: Form = field(init=False)
+
     def __post_init__(self) -> None:
         if not callable(self.function):
             raise InputError(f"log_likelihood must be callable, got {type(self.function).__name__}.")
-        _check_arity(self.function)
+        form = Form.of(self.function, self.names, pass_dict=self.pass_dict, what="log_likelihood")
+        object.__setattr__(self, "form", form)
 
     def attempt(self, x: FloatArray) -> list[Outcome]:
         """Evaluate points (n, d), in one call if the function takes many; a failure is an outcome, not an exception."""
@@ -108,8 +113,8 @@ class Call:
     def _timed(self, x: FloatArray, where: str, read: Any) -> list[Outcome]:
         """Call the function and read what it returns; whatever it raises becomes an outcome that says where."""
         start, n = time.perf_counter(), len(x) if self.vectorized else 1
-        with guarded("log_likelihood", where) as failed:
-            outcomes = read(self.function(self._form(x)), x)
+        with guarded("log_likelihood", where, self.form.hint) as failed:
+            outcomes = read(self.form.call(self.function, x), x)
         seconds = (time.perf_counter() - start) / n
         if failed:  # what it returned may be wrong for other reasons than a bad point: it is not asked again
             outcomes = [replace(failed[0], together=n > 1 and failed[0].traceback is not None)] * n
@@ -137,18 +142,12 @@ class Call:
                 outcomes.append(Outcome.failed(_storable(str(error))))
         return outcomes
 
-    def _form(self, x: FloatArray) -> Any:
-        """Return a fresh copy in the form the function takes, so that it may overwrite what it gets."""
-        if not self.pass_dict:
-            return x.copy()
-        return {n: v.copy() if v.ndim else float(v) for n, v in zip(self.names, x.T, strict=True)}
-
 
 @contextmanager
-def guarded(what: str, where: str) -> Iterator[list[Outcome]]:
+def guarded(what: str, where: str, hint: Callable[[BaseException], str] = lambda _: "") -> Iterator[list[Outcome]]:
     """Turn whatever a function of the user's raises at a place into the one outcome of the list that is given.
 
-    A child that it has forked and that gets this far ends here.
+    A child that it has forked and that gets this far ends here. The hint is what to do about an error.
     """
     failed: list[Outcome] = []
     try:
@@ -159,7 +158,7 @@ def guarded(what: str, where: str) -> Iterator[list[Outcome]]:
     except KeyboardInterrupt:  # the user's, not the function's
         raise
     except BaseException as error:  # a simulator that calls sys.exit, or panics, has failed, not ended our run
-        message = f"{what} raised {_told(error)}{_line(error)} at {where}."
+        message = f"{what} raised {_told(error)}{_line(error)} at {where}.{hint(error)}"
         failed.append(Outcome.failed(message, _storable(traceback.format_exc())))
 
 
@@ -255,21 +254,6 @@ def _column(values: Any, x: FloatArray) -> list[Any]:
             "it must return one for each point, finite or -inf (zero likelihood)."
         )
     return rows
-
-
-def _check_arity(function: LogLikelihood) -> None:
-    """Refuse a function that cannot be called with one argument."""
-    try:
-        signature = inspect.signature(function)
-    except (TypeError, ValueError):  # built-in or extension callables say nothing
-        return
-    try:
-        signature.bind(None)
-    except TypeError as error:
-        raise InputError(
-            f"log_likelihood{signature} must be callable with one argument, the point; "
-            "fix further arguments with functools.partial."
-        ) from error
 
 
 def _told(error: BaseException) -> str:

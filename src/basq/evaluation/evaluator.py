@@ -1,6 +1,7 @@
 """From pending calls to finished ones: a pool, retries, the store, and what to do about failures."""
 
 import contextlib
+import logging
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -24,6 +25,8 @@ LOST_RETRIES = 1
 """Least number of times that a call whose worker died is tried again: it may have died of something else."""
 ALL_FAILED = 16
 """Failed calls without a single success after which a run gives up."""
+LOGGER = logging.getLogger("basq")
+LOGGER.addHandler(logging.NullHandler())  # silent until somebody sets up logging
 POLL = 0.5
 """Seconds between two looks at whether the user has interrupted."""
 
@@ -252,6 +255,8 @@ class Evaluator:
         failures = [o for o in outcomes if o.log_likelihood is None]
         self._any_done = self._any_done or len(failures) < len(outcomes)
         self._n_failed += len(failures)
+        for failure in failures:
+            LOGGER.warning("failed call: %s", failure.error)
         if failures and (self._raises or (self._n_failed >= ALL_FAILED and not self._any_done)):
             message = failures[0].error or "A call failed."
             if not self._raises:

@@ -2,34 +2,40 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.cm import ScalarMappable
-from matplotlib.colors import Normalize
+from matplotlib.colors import is_color_like
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from matplotlib.patches import Patch, Rectangle
-from matplotlib.ticker import MaxNLocator
+from matplotlib.patches import Rectangle
 from numpy.typing import ArrayLike
+from scipy.ndimage import gaussian_filter
 
 from basq.errors import InputError
-from basq.plots.style import BATCHES, BLACK, BLUE, GREY, ORANGE, PURPLE, Unit, chosen, estimate
+from basq.plots.corner_marks import LEVELS, TINTS, draw_legend, draw_points, has_points, tint
+from basq.plots.ranges import hatch_outside, inside, shown_range
+from basq.plots.style import BLUE, GREEN, GREY, ORANGE, PURPLE, Unit, chosen, estimate, new_figure
 from basq.posterior.pairs import LeaningGrid, PairDensity
-from basq.types import BoolArray, FloatArray, IntArray
+from basq.types import FloatArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from basq.posterior.densities import ParameterDensity
+    from basq.prior import Prior
     from basq.results.result import Result
 
-LEVELS = (0.95, 0.68)
-"""Posterior mass inside the contours."""
-SHADES = ("#dbe9f4", "#a9cbe6")
+OTHERS = (GREEN, PURPLE, "#E69F00", "#56B4E9", GREY)
+"""Colours of further results."""
 N_SAMPLES = 4000
-READABLE = 10
+SMOOTH = 3.0
+"""Steps of the grid over which a density is smoothed once more, so that its contours do not wobble."""
+MOST_POINTS = 300
+"""Evaluated points that are shown if nothing is said: more hide the posterior."""
+READABLE = 12
 """Most parameters of one picture."""
+GAP = 0.08
+"""Inches between panels."""
 
 
 def plot_corner(
@@ -37,7 +43,12 @@ def plot_corner(
     *,
     names: str | Sequence[str] | None = None,
     truths: ArrayLike | Mapping[str, float] | None = None,
-    points: bool = True,
+    points: bool | None = None,
+    prior: bool = True,
+    others: Mapping[str, "Result"] | None = None,
+    labels: Sequence[str] | Mapping[str, str] | None = None,
+    figsize: tuple[float, float] | None = None,
+    color: str = BLUE,
 ) -> Figure:
     """Draw the marginals of one and two parameters.
 
@@ -47,8 +58,19 @@ def plot_corner(
         Only these parameters, in this order.
     truths : dict or (d,) array, optional
         Marked where known: values by name, or one for each parameter of the prior; NaN for none.
-    points : bool
-        Show the evaluated points, coloured by batch; crosses where the likelihood is zero or a call has failed.
+    points : bool, optional
+        Show the evaluated points, coloured by batch; crosses where the likelihood is zero or a call has failed. By
+        default where there are at most 300.
+    prior : bool
+        Show the prior beside every marginal.
+    others : dict of Result, optional
+        Further results by their names in the legend, drawn as lines over the parameters that they share.
+    labels : list or dict of str, optional
+        Instead of those of the prior.
+    figsize : (float, float), optional
+        Inches.
+    color : str
+        Of the posterior.
     """
     dims = chosen(result, names)
     if len(dims) > READABLE or len(set(dims)) < len(dims) or not dims:
@@ -56,20 +78,42 @@ def plot_corner(
             f"A corner plot of {len(dims)} parameters cannot be read; name 1 to {READABLE} different ones, "
             f"such as names={list(result.names[:4])}."
         )
-    corner = Corner.of(result, dims, truths)
-    figure = corner.figure()
-    _legend(figure, corner, points)
+    if not is_color_like(color):
+        raise InputError(f"color={color!r}: give a colour of Matplotlib, such as 'C1' or '#D55E00'.")
+    written = result.prior.labelled(labels)
+    corner = Corner.of(result, dims, truths, written, color, others or {})
+    figure, marked = corner.figure(figsize), points if points is not None else result.n_evals <= MOST_POINTS
+    draw_legend(figure, corner, marked, prior)
     for row in range(len(dims)):
         for column in range(row + 1):
             axis = corner.axes(figure, row, column)
             if row == column:
-                corner.draw_alone(axis, row)
+                corner.draw_alone(axis, row, prior)
             else:
                 corner.draw_pair(axis, row, column)
-            if points and (row != column or len(dims) == 1) and corner.has_points(row, column):
-                corner.draw_points(axis, row, column)
+            if marked and (row != column or len(dims) == 1) and has_points(corner, row, column):
+                draw_points(axis, corner, row, column)
             corner.finish(axis, row, column)
     return figure
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One result of a picture: its colour, its name in the legend, and samples (n, d) of all its parameters."""
+
+    result: "Result"
+    color: str
+    label: str
+    samples: FloatArray
+
+    @classmethod
+    def of(cls, result: "Result", color: str, label: str) -> "Layer":
+        return cls(result, color, label, result.sample(N_SAMPLES, seed=0))
+
+    def columns(self, names: Sequence[str]) -> FloatArray | None:
+        """Samples of some parameters (n, k); None if it lacks one of them."""
+        known = self.result.names
+        return self.samples[:, [known.index(n) for n in names]] if set(names) <= set(known) else None
 
 
 @dataclass(frozen=True)
@@ -81,157 +125,137 @@ class Corner:
     result : Result
     dims : list of int
         The parameters, as places in the prior.
-    samples : (n, k) array
-        Of these.
+    layers : list of Layer
+        The result, and those that are drawn over it.
     ranges : (k, 2) array
-        What is shown of them.
+        What is shown of the parameters.
     truths : (k,) array
         NaN where nothing is known.
+    prior : Prior
+        As it is to be written.
     panel, left, bottom, right, top : float
         Inches: a panel's side, and the margins.
     """
 
     result: "Result"
     dims: list[int]
-    samples: FloatArray
+    layers: list[Layer]
     ranges: FloatArray
     truths: FloatArray
+    prior: "Prior"
     panel: float
     left: float
     bottom: float
     right: float = 0.2
-    top: float = 0.4
+    top: float = 0.5
 
     @classmethod
-    def of(cls, result: "Result", dims: list[int], truths: ArrayLike | Mapping[str, float] | None) -> "Corner":
-        known = _known(result, truths)
-        samples = result.sample(N_SAMPLES, seed=0)[:, dims]
-        bounds = result.prior.bounds[dims]
-        ranges = np.array([shown_range(samples[:, i], bounds[i], float(known[k])) for i, k in enumerate(dims)])
-        labels = [Unit.of(*shown).label(result.names[k]) for shown, k in zip(ranges, dims, strict=True)]
-        names = 0.15 * max(label.count("\n") + 1 for label in labels)
+    def of(
+        cls,
+        result: "Result",
+        dims: list[int],
+        truths: ArrayLike | Mapping[str, float] | None,
+        prior: "Prior",
+        color: str,
+        others: Mapping[str, "Result"],
+    ) -> "Corner":
+        known, bounds = _known(result, truths), result.prior.bounds[dims]
+        layers = [Layer.of(result, color, "posterior")]
+        layers += [Layer.of(r, OTHERS[i % len(OTHERS)], name) for i, (name, r) in enumerate(others.items())]
+        ranges = []
+        for i, k in enumerate(dims):
+            drawn = [x[:, 0] for layer in layers if (x := layer.columns([result.names[k]])) is not None]
+            each = np.array([shown_range(x, bounds[i], float(known[k])) for x in drawn])
+            ranges.append((each[:, 0].min(), each[:, 1].max()))
+        labels = [Unit.of(*r).label(prior.labels[k], prior.units[k]) for r, k in zip(ranges, dims, strict=True)]
+        lines = 0.15 * max(label.count("\n") + 1 for label in labels)
         panel = float(np.clip(9.0 / len(dims), 1.15, 2.2))
-        return cls(result, dims, samples, ranges, known[dims], panel, 0.6 + names, 0.55 + names)
+        margins = (0.6 + lines, 0.55 + lines)
+        return cls(result, dims, layers, np.array(ranges), known[dims], prior, panel, *margins)
 
     @property
     def n(self) -> int:
         return len(self.dims)
 
-    def figure(self) -> Figure:
-        if self.n == 1:
-            return Figure(figsize=(6.4, 3.4))
+    def names(self, *places: int) -> list[str]:
+        """Of the parameters of a panel."""
+        return [self.result.names[self.dims[i]] for i in places]
+
+    def written(self, i: int) -> tuple[str, str]:
+        """Label and unit of a parameter."""
+        return self.prior.labels[self.dims[i]], self.prior.units[self.dims[i]]
+
+    def figure(self, size: tuple[float, float] | None) -> Figure:
         side = self.panel * self.n
-        return Figure(figsize=(self.left + side + self.right, self.bottom + side + self.top))
+        own = (6.4, 3.4) if self.n == 1 else (self.left + side + self.right, self.bottom + side + self.top)
+        return new_figure(*(size or own), constrained=False)
 
     def axes(self, figure: Figure, row: int, column: int) -> "Axes":
         """The panel of a pair, laid out by hand: a constrained layout of fifty panels takes a minute."""
         width, height = figure.get_size_inches()
         if self.n == 1:
             return figure.add_axes((0.08, self.bottom / height, 0.56, 1.0 - (self.bottom + self.top) / height))
-        gap = 0.08
-        return figure.add_axes(
-            (
-                (self.left + column * self.panel) / width,
-                (self.bottom + (self.n - 1 - row) * self.panel) / height,
-                (self.panel - gap) / width,
-                (self.panel - gap - (0.16 if row == column else 0.0)) / height,  # room for the diagonal's title
-            )
-        )
+        wide, high = (width - self.left - self.right) / self.n, (height - self.bottom - self.top) / self.n
+        start, base = self.left + column * wide, self.bottom + (self.n - 1 - row) * high
+        return figure.add_axes((start / width, base / height, (wide - GAP) / width, (high - GAP) / height))
 
-    def draw_alone(self, axis: "Axes", i: int) -> None:
-        """The density of one parameter, with its median and 68 % interval."""
-        density = self.result.marginal(self.result.names[self.dims[i]])
-        t = np.linspace(*self._inside(i), 400)
-        pdf = np.maximum(np.nan_to_num(density.pdf(t)), 0.0)
-        low, middle, high = density.ppf([0.16, 0.5, 0.84])
-        within = (t >= low) & (t <= high) if low <= high else (t >= low) | (t <= high)  # round a circle
-        axis.fill_between(t, pdf, where=within.tolist(), color=SHADES[1], lw=0)
-        axis.plot(t, pdf, color=BLUE, lw=1.3)
-        axis.axvline(middle, color=BLUE, lw=0.8, ls=(0, (4, 3)))
-        axis.set_ylim(0.0, 1.08 * float(pdf.max()) or 1.0)
+    def draw_alone(self, axis: "Axes", i: int, prior: bool) -> None:
+        """The density of one parameter, with its median and 68 % interval; the prior's, and those of other results."""
+        (name,), top = self.names(i), 0.0
+        t = np.linspace(*inside(self.ranges[i], self.result.prior.bounds[self.dims[i]]), 400)
+        for layer in [each for each in self.layers if name in each.result.names]:
+            density, first = layer.result.marginal(name), layer is self.layers[0]
+            pdf = np.maximum(np.nan_to_num(density.pdf(t)), 0.0)
+            low, middle, high = density.ppf([0.16, 0.5, 0.84])
+            top = max(top, float(pdf.max()))
+            axis.plot(t, pdf, color=layer.color, lw=1.3)
+            if first:
+                self._title(axis, i, (float(low), float(middle), float(high)))
+                within = (t >= low) & (t <= high) if low <= high else (t >= low) | (t <= high)  # round a circle
+                axis.fill_between(t, pdf, where=within.tolist(), color=tint(layer.color, TINTS[1]), lw=0)
+                axis.axvline(middle, color=layer.color, lw=0.8, ls=(0, (4, 3)))
+        if prior and self.result.prior.is_separable:
+            axis.plot(t, _prior_density(self.result.prior, self.dims[i], t), color=GREY, lw=1.0, ls=":")
+        axis.set_ylim(0.0, 1.08 * top or 1.0)
         axis.set_yticks([])
+
+    def _title(self, axis: "Axes", i: int, quantiles: tuple[float, float, float]) -> None:
+        """Name, median and 68 % interval."""
+        low, middle, high = quantiles
         unit = Unit.of(*self.ranges[i])
         exponent = None if unit.offset else unit.exponent  # that of the numbers below
         if self.result.prior.periodic[self.dims[i]]:
             period = float(np.ptp(self.result.prior.bounds[self.dims[i]]))
             low, high = middle - (middle - low) % period, middle + (high - middle) % period
-        axis.set_title(estimate(float(low), float(middle), float(high), exponent), fontsize=8.5, pad=5)
+        number, size = estimate(low, middle, high, exponent), 8.5 if self.panel > 1.5 else 7.5
+        name = Unit().label(self.written(i)[0]).split("\n")
+        short = name[0] if len(name) == 1 and len(name[0]) <= 14 else ""
+        between = " = " if self.panel > 1.5 else "\n"
+        axis.set_title(f"{short}{between}{number}" if short else number, fontsize=size, pad=5, linespacing=1.7)
 
     def draw_pair(self, axis: "Axes", row: int, column: int) -> None:
         """The contours that hold 68 % and 95 % of the mass of two parameters."""
-        pair = self.result.marginal([self.result.names[self.dims[i]] for i in (column, row)])
+        names = self.names(column, row)
         bounds = self.result.prior.bounds[[self.dims[column], self.dims[row]]]
-        if isinstance(pair.density, PairDensity):
-            grid, values = pair.density.grid, pair.density.values
-        else:
-            grid = LeaningGrid.around(self.samples[:, [column, row]], bounds)
-            values = _density_on(grid, pair, bounds)
-        ordered = np.sort(values[grid.inside(bounds)])[::-1]
-        mass = np.cumsum(ordered) / ordered.sum()
-        found = [ordered[np.searchsorted(mass, level)] for level in LEVELS]
-        levels = np.unique([*found, ordered[0] * 1.001])
-        if len(levels) > 1:
-            x, y = grid.whole.mesh
-            values = np.minimum(np.pad(values, 1, mode="edge"), ordered[0])
-            filled = axis.contourf(x, y, values, levels=levels, colors=SHADES[-(len(levels) - 1) :])
-            lines = axis.contour(x, y, values, levels=levels[:-1], colors=[BLUE], linewidths=0.7)
-            for drawn in (filled, lines):
-                drawn.set_clip_path(self._box(axis, row, column))
-
-    def has_points(self, *panel: int) -> bool:
-        """Whether calls were made with the parameters of a panel: not with the cheap ones."""
-        return all(self.result.names[self.dims[i]] in self.result.expensive for i in panel)
-
-    def draw_points(self, axis: "Axes", row: int, column: int) -> None:
-        """The evaluated points inside a panel: coloured by batch, crosses where there is no likelihood."""
-        alone = row == column
-        # whole, even on the frame
-        options: dict[str, Any] = {"clip_on": False} | ({"transform": axis.get_xaxis_transform()} if alone else {})
-        size = 14.0 if self.panel > 2.0 else 7.0
-
-        def marks(x: FloatArray, **look: Any) -> None:
-            axis.scatter(x[:, column], np.full(len(x), 0.03) if alone else x[:, row], **look, **options)
-
-        seen, batch = self.evaluated
-        shown = self.within(seen)[:, [row, column]].all(axis=1)
-        marks(
-            seen[shown], c=batch[shown] + 1, cmap=BATCHES, norm=_batches(self.result), s=size, lw=0.25,
-            edgecolors="white", zorder=3,
-        )  # fmt: skip
-        for x, marker, colour, wide, lw in ((self.zero, "x", GREY, 1.0, 0.7), (self.failed, "+", PURPLE, 1.5, 0.9)):
-            shown = self.within(x)[:, [row, column]].all(axis=1)
-            marks(x[shown], marker=marker, color=colour, s=wide * size, lw=lw, zorder=2.5)
-
-    @property
-    def evaluated(self) -> tuple[FloatArray, IntArray]:
-        """The points with a likelihood (m, k), and their batches (m,)."""
-        seen = self.result.observations
-        known = np.isfinite(seen.log_likelihood)
-        return seen.x[known][:, self.dims], seen.batch[known]
-
-    @property
-    def zero(self) -> FloatArray:
-        """The points of zero likelihood (m, k)."""
-        seen = self.result.observations
-        return seen.x[~np.isfinite(seen.log_likelihood)][:, self.dims]
-
-    @property
-    def failed(self) -> FloatArray:
-        """The points of failed calls (m, k)."""
-        x = np.full((self.result.n_failed, self.result.prior.n_dim), np.nan)
-        for row, failure in zip(x, self.result.failures, strict=True):
-            all_of_them = len(failure.x) == len(row)
-            row[slice(None) if all_of_them else self.result.prior.index(self.result.expensive)] = failure.x
-        return x[:, self.dims]
-
-    def within(self, x: FloatArray) -> BoolArray:
-        """Which coordinates of points (m, k) lie in the ranges shown: (m, k)."""
-        out: BoolArray = (x >= self.ranges[:, 0]) & (x <= self.ranges[:, 1])
-        return out
-
-    def shows(self, x: FloatArray) -> bool:
-        """Whether a panel shows any of the points (m, k)."""
-        return bool((self.within(x).sum(axis=1) >= min(self.n, 2)).any())
+        for layer in self.layers:
+            samples = layer.columns(names)
+            if samples is None:
+                continue
+            grid, values = _gridded(layer.result.marginal(names), samples, bounds)
+            ordered = np.sort(values[grid.inside(bounds)])[::-1]
+            mass = np.cumsum(ordered) / ordered.sum()
+            found = [ordered[np.searchsorted(mass, level)] for level in LEVELS]
+            levels = np.unique([*found, ordered[0] * 1.001])
+            if len(levels) > 1:
+                x, y = grid.whole.mesh
+                values = np.minimum(np.pad(values, 1, mode="edge"), ordered[0])
+                box, shades = self._box(axis, row, column), [tint(layer.color, t) for t in TINTS]
+                if layer is self.layers[0]:
+                    filled = axis.contourf(x, y, values, levels=levels, colors=shades[-(len(levels) - 1) :], zorder=1)
+                    filled.set_clip_path(box)
+                # above the points
+                lines = axis.contour(x, y, values, levels=levels[:-1], colors=[layer.color], linewidths=0.9, zorder=4)
+                lines.set_clip_path(box)
 
     def finish(self, axis: "Axes", row: int, column: int) -> None:
         """Ranges, truths, the prior's edges, names and numbers."""
@@ -244,11 +268,13 @@ class Corner:
             hatch_outside(axis.axhspan, self.result.prior.bounds[self.dims[row]], self.ranges[row])
         n_ticks = 6 if self.n == 1 else 4 if self.panel > 1.5 else 3
         axis.tick_params(labelsize=7.5 if self.panel > 1.5 else 6.5, length=2.5)
-        unit = Unit.of(*self.ranges[column])
+        unit, size = Unit.of(*self.ranges[column]), 8.5 if self.panel > 1.5 else 7.5
         unit.apply(axis.xaxis, self.ranges[column], n_ticks)
         if row == self.n - 1:
-            axis.set_xlabel(unit.label(self.result.names[self.dims[column]]), fontsize=8.5)
+            axis.set_xlabel(unit.label(*self.written(column)), fontsize=size)
             axis.tick_params(axis="x", rotation=0 if self.n == 1 else 45)
+            if self.n > 1:  # all of them at one height
+                axis.xaxis.set_label_coords(0.5, -0.42 / self.panel)
         else:
             axis.tick_params(labelbottom=False)
         if row != column:
@@ -256,7 +282,8 @@ class Corner:
             unit.apply(axis.yaxis, self.ranges[row], n_ticks)
             axis.tick_params(labelleft=column == 0)
             if column == 0:
-                axis.set_ylabel(unit.label(self.result.names[self.dims[row]]), fontsize=8.5)
+                axis.set_ylabel(unit.label(*self.written(row)), fontsize=size)
+                axis.yaxis.set_label_coords(-0.46 / self.panel, 0.5)
 
     def _box(self, axis: "Axes", row: int, column: int) -> Rectangle:
         """What the prior allows of a panel."""
@@ -264,10 +291,6 @@ class Corner:
             np.clip(self.ranges[i], *self.result.prior.bounds[self.dims[i]]) for i in (column, row)
         )
         return Rectangle((left, low), right - left, high - low, transform=axis.transData)
-
-    def _inside(self, i: int) -> tuple[float, float]:
-        """The part of a range that the prior allows."""
-        return inside(self.ranges[i], self.result.prior.bounds[self.dims[i]])
 
 
 def _known(result: "Result", truths: ArrayLike | Mapping[str, float] | None) -> FloatArray:
@@ -291,28 +314,19 @@ def _known(result: "Result", truths: ArrayLike | Mapping[str, float] | None) -> 
     return known
 
 
-def shown_range(values: FloatArray, bounds: FloatArray, truth: float) -> tuple[float, float]:
-    """All but a thousandth of the mass at either end, a truth that is not far off, and a hard edge if it is near."""
-    first, last = np.quantile(values, [0.001, 0.999])
-    span = float(last - first) or abs(float(first)) or 1.0
-    if abs(truth - 0.5 * (first + last)) < 2.0 * span:
-        first, last = min(first, truth), max(last, truth)
-    start, end = float(first) - 0.06 * span, float(last) + 0.06 * span
-    return max(start, float(bounds[0]) - 0.04 * span), min(end, float(bounds[1]) + 0.04 * span)
+def _prior_density(prior: "Prior", i: int, t: FloatArray) -> FloatArray:
+    """Density of one parameter's prior at t (n,), where it maps coordinate by coordinate."""
+    u = prior.coordinate_to_standard(i, t)
+    out: FloatArray = np.exp(-0.5 * u * u - prior.coordinate_log_jacobian(i, u)) / np.sqrt(2.0 * np.pi)
+    return out
 
 
-def inside(shown: Sequence[float] | FloatArray, bounds: FloatArray) -> tuple[float, float]:
-    """The part of a range within bounds, less a hair: the very edge of a prior is infinitely far in standard space."""
-    low, high = np.clip(shown, *bounds)
-    hair = 1e-3 * (high - low)
-    return float(low + hair * (low == bounds[0])), float(high - hair * (high == bounds[1]))
-
-
-def hatch_outside(draw: Any, bounds: FloatArray, shown: FloatArray) -> None:
-    """Hatch what lies outside the prior's support."""
-    for start, end in ((shown[0], bounds[0]), (bounds[1], shown[1])):
-        if np.isfinite(start) and np.isfinite(end) and end > start:
-            draw(start, end, facecolor="#eeeeee", edgecolor="#bbbbbb", hatch="////", lw=0.0, zorder=1)
+def _gridded(pair: "ParameterDensity", samples: FloatArray, bounds: FloatArray) -> tuple[LeaningGrid, FloatArray]:
+    """A density of two parameters on a grid: one that is made of samples, once more smoothed; or one around them."""
+    if isinstance(pair.density, PairDensity):
+        return pair.density.grid, gaussian_filter(pair.density.values, SMOOTH, mode="nearest")
+    grid = LeaningGrid.around(samples, bounds)
+    return grid, _density_on(grid, pair, bounds)
 
 
 def _density_on(grid: LeaningGrid, pair: "ParameterDensity", bounds: FloatArray) -> FloatArray:
@@ -322,37 +336,3 @@ def _density_on(grid: LeaningGrid, pair: "ParameterDensity", bounds: FloatArray)
     hair = 1e-3 * np.ptp(nodes, axis=0)  # the very edge of a prior is infinitely far in standard space
     values = pair.pdf(np.clip(nodes, bounds[:, 0] + hair, bounds[:, 1] - hair))
     return np.maximum(np.nan_to_num(values), 0.0).reshape(x.shape)
-
-
-def _batches(result: "Result") -> Normalize:
-    last = int(result.observations.batch.max()) + 1
-    return Normalize(1, max(last, 2))
-
-
-def _legend(figure: Figure, corner: Corner, points: bool) -> None:
-    """Say what is drawn, in the empty corner."""
-    result = corner.result
-    entries: list[Any] = [Line2D([], [], color=BLUE, lw=1.3, label="posterior")]
-    if corner.n == 1:
-        entries.append(Patch(color=SHADES[1], label="68 % of the mass"))
-    else:
-        entries += [
-            Patch(color=c, label=f"{100 * level:.0f} % of the mass") for c, level in zip(SHADES, LEVELS, strict=True)
-        ]
-    if np.isfinite(corner.truths).any():
-        entries.append(Line2D([], [], color=ORANGE, lw=1.2, label="truth"))
-    marks: dict[str, Any] = {"ls": "", "ms": 4}
-    if points and corner.shows(corner.zero):
-        entries.append(Line2D([], [], marker="x", color=GREY, label="zero likelihood", **marks))
-    if points and corner.shows(corner.failed):
-        entries.append(Line2D([], [], marker="+", color=PURPLE, label="failed call", **marks))
-    width, height = figure.get_size_inches()
-    right, top = 1.0 - 0.1 / width, 1.0 - 0.1 / height
-    figure.legend(handles=entries, loc="upper right", bbox_to_anchor=(right, top), fontsize=7.5, frameon=False)
-    if points:
-        below = top - (0.2 * len(entries) + 0.25) / height
-        bar = figure.add_axes((right - 1.45 / width, below, 1.3 / width, 0.1 / height))
-        colours = figure.colorbar(ScalarMappable(_batches(result), BATCHES), cax=bar, orientation="horizontal")
-        colours.set_label("evaluated in batch", fontsize=7.5, color=BLACK)
-        colours.ax.tick_params(labelsize=7, length=2)
-        colours.ax.xaxis.set_major_locator(MaxNLocator(3, integer=True))

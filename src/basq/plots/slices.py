@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from basq.errors import InputError
-from basq.plots.corner import hatch_outside, inside, shown_range
+from basq.plots.ranges import hatch_outside, inside, shown_range
 from basq.plots.style import BLACK, BLUE, GREY, ORANGE, Unit, chosen, new_figure
 from basq.types import FloatArray
 
@@ -52,7 +52,7 @@ def plot_slices(
             f"plot_slices: {', '.join(cheap)} was integrated over at every call; there are slices of "
             f"{', '.join(result.expensive)}."
         )
-    n_columns = min(len(dims), 3)
+    n_columns = min(len(dims), next((c for c in (3, 4) if len(dims) % c != 1), 3) if len(dims) != 4 else 2)
     n_rows = -(-len(dims) // n_columns)
     figure = new_figure(max(2.9 * n_columns + 0.4, 5.0), 2.5 * n_rows + 0.5)
     axes = figure.subplots(n_rows, n_columns, squeeze=False)
@@ -111,7 +111,7 @@ def _draw(axis: "Axes", result: "Result", i: int, centre: FloatArray, samples: F
     hatch_outside(axis.axvspan, bounds, np.array(shown))
     unit = Unit.of(*shown)
     unit.apply(axis.xaxis, shown)
-    axis.set_xlabel(unit.label(result.names[i]), fontsize=8.5)
+    axis.set_xlabel(unit.label(result.prior.labels[i], result.prior.units[i]), fontsize=8.5)
     axis.tick_params(labelsize=7.5)
 
 

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.figure import Figure
 from matplotlib.mathtext import MathTextParser
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
+from basq.plots.picture import Picture
+
 if TYPE_CHECKING:
     from matplotlib.axis import Axis
+    from matplotlib.figure import Figure
 
     from basq.results.result import Result
 
@@ -21,9 +23,9 @@ BATCHES = "viridis"
 """Colour map of the batches, early to late."""
 
 
-def new_figure(width: float, height: float) -> Figure:
-    """A figure of this size in inches, laid out so that nothing is cut off."""
-    return Figure(figsize=(width, height), layout="constrained")
+def new_figure(width: float, height: float, *, constrained: bool = True) -> "Figure":
+    """A figure of this size in inches, laid out so that nothing is cut off, unless its panels are placed by hand."""
+    return Picture(figsize=(width, height), layout="constrained" if constrained else None)
 
 
 def readable(name: str, width: int = 18) -> str:
@@ -66,12 +68,13 @@ class Unit:
         short = -3 < exponent < (7 if span < 0.01 * size else 4)  # with many digits a power of ten shortens nothing
         return cls(0 if short else exponent, offset)
 
-    def label(self, name: str) -> str:
-        """The name of an axis with its unit."""
+    def label(self, name: str, unit: str = "") -> str:
+        """The name of an axis, with what its numbers are multiples of."""
         out = readable(name)
         if self.offset:
             out += f"\n− {self.offset:.12g}"
-        return f"{out} [$10^{{{self.exponent}}}$]" if self.exponent else out
+        parts = [f"$10^{{{self.exponent}}}$" if self.exponent else "", readable(unit)]
+        return f"{out} [{' '.join(filter(None, parts))}]" if any(parts) else out
 
     def apply(self, axis: "Axis", shown: Sequence[float], n_ticks: int = 4) -> None:
         """Write an axis's numbers in this unit: two or more, none so near its ends that it touches the next panel's."""

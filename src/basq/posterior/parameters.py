@@ -1,6 +1,6 @@
 """The posterior in the user's parameters: densities, samples, moments."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -17,6 +17,7 @@ from basq.posterior.edges import up_to_edges
 from basq.posterior.pairs import PairDensity
 from basq.posterior.sampled import GRID, GridDensity, KernelDensity, SampledPosterior, Slice, smooth_1d
 from basq.prior import Prior
+from basq.prior.checks import Names
 from basq.types import FloatArray
 
 N_SUMMARY = 4000
@@ -90,8 +91,8 @@ class ParameterPosterior:
         """Those behind numerical summaries, (n, d); a fixed stream, so that a posterior is one answer."""
         return self.sample(N_SUMMARY, seed=0)
 
-    def marginal(self, names: str | Iterable[str]) -> ParameterDensity:
-        """Density of one or several parameters, by name."""
+    def marginal(self, names: Names) -> ParameterDensity:
+        """Density of one or several parameters, by name or place."""
         dims = self.prior.index(names)
         if not dims or len(set(dims)) < len(dims):
             raise InputError(f"marginal({names!r}): give one or several different names out of {self.prior.names}.")

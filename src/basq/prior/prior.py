@@ -1,7 +1,9 @@
 """The prior: a law π over named parameters, and its map to and from standard space."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from numbers import Integral
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,6 +12,7 @@ from scipy import stats
 from basq.errors import InputError
 from basq.numerics.gaussians import GaussianMixture
 from basq.plain import Absent
+from basq.prior.checks import Looks, Names, checked_looks, checked_names, checked_samples
 from basq.prior.density import DensityMap
 from basq.prior.joint import JointMap
 from basq.prior.maps import AffineMap, SeparableMap, StandardMap, TransformMap
@@ -22,7 +25,7 @@ _MultivariateNormal = type(stats.multivariate_normal([0.0]))
 
 
 class Prior:
-    """A law π over named parameters, with a map to and from standard space.
+    r"""A law π over named parameters, with a map to and from standard space.
 
     Standard space has coordinates u in which π is N(0, I) (in general: `measure` times exp(`log_weight`)).
     Every method takes points as rows, (n, d), or one point, (d,), and answers in kind.
@@ -34,10 +37,13 @@ class Prior:
         pair (lo, hi), the uniform, or `basq.periodic`; one such; or a frozen `scipy.stats.multivariate_normal`.
     names : sequence of str, optional
         Names of the parameters; a dict has its own. Default x1, x2, …
+    labels, units : dict or sequence of str, optional
+        How pictures, reports and exports write the parameters, such as ``{"rate": r"$\lambda$"}`` and
+        ``{"rate": "1/s"}``; by default as they are called. They do not change the problem.
 
     Attributes
     ----------
-    names : tuple of str
+    names, labels, units : tuple of str
     n_dim : int
     measure : GaussianMixture
         Integration measure over standard space; N(0, I) unless the prior was built by `from_density`.
@@ -56,13 +62,21 @@ class Prior:
     names: tuple[str, ...]
     n_dim: int
     measure: GaussianMixture
-    plain_fields: ClassVar = ("names", "n_dim", "measure", "_map")
+    plain_fields: ClassVar = ("names", "n_dim", "measure", "_labels", "_units", "_map")
 
-    def __init__(self, spec: Any, *, names: Sequence[str] | None = None) -> None:
+    _labels: Mapping[str, str] = MappingProxyType({})
+    _units: Mapping[str, str] = MappingProxyType({})
+
+    def __init__(
+        self, spec: Any, *, names: Sequence[str] | None = None, labels: Looks = None, units: Looks = None
+    ) -> None:
         self._map, own_names = _interpret(spec, names)
         self.n_dim = self._map.n_dim
-        self.names = _checked_names(own_names, self.n_dim)
+        self.names = checked_names(own_names, self.n_dim)
         self.measure = self._map.measure if isinstance(self._map, DensityMap) else GaussianMixture.standard(self.n_dim)
+        known = spec if isinstance(spec, Prior) and names is None else self
+        self._labels = {**known._labels, **checked_looks("labels", labels, self.names)}
+        self._units = {**known._units, **checked_looks("units", units, self.names)}
 
     @classmethod
     def from_transform(
@@ -96,7 +110,7 @@ class Prior:
         if not isinstance(n_dim, int | np.integer) or n_dim < 1:
             raise InputError(f"n_dim is {n_dim!r}; it must be a positive integer.")
         # the names first: they are cheaper to get wrong than the transform
-        names = _checked_names(names, int(n_dim))
+        names = checked_names(names, int(n_dim))
         return cls(TransformMap.probe(transform, int(n_dim)), names=names)
 
     @classmethod
@@ -131,8 +145,8 @@ class Prior:
         """
         if not callable(log_pdf):
             raise InputError(f"log_pdf is {log_pdf!r}; it must be a function that returns the log-density.")
-        points = _checked_samples(samples)
-        names = _checked_names(names, points.shape[1])
+        points = checked_samples(samples)
+        names = checked_names(names, points.shape[1])
         return cls(DensityMap.fit(log_pdf, points, normalised, vectorized), names=names)
 
     def joined(self, other: "Prior") -> "Prior":
@@ -140,7 +154,8 @@ class Prior:
         for prior in (self, other):
             if isinstance(prior._map, DensityMap):
                 raise InputError(f"{prior!r} is known by samples only; it cannot stand beside other parameters.")
-        return Prior(JointMap.of(self._map, other._map), names=(*self.names, *other.names))
+        joint = Prior(JointMap.of(self._map, other._map), names=(*self.names, *other.names))
+        return joint._looking_like(self)._looking_like(other)
 
     def changed(self, marginals: Mapping[str, Any]) -> "Prior":
         """Return the prior with other marginals of some parameters, by name; those of the others stay."""
@@ -149,7 +164,32 @@ class Prior:
             raise InputError(f"{self!r} has no marginals of their own; give the priors of all parameters.")
         own = zip(self.names, self._map.coordinates, strict=True)
         new = tuple(as_marginal(n, marginals[n]) if n in marginals else old for n, old in own)
-        return Prior(SeparableMap(new), names=self.names)
+        return Prior(SeparableMap(new), names=self.names)._looking_like(self)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """How the parameters are written."""
+        return tuple(self._labels.get(name, name) for name in self.names)
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        """Of the parameters; empty texts where there are none."""
+        return tuple(self._units.get(name, "") for name in self.names)
+
+    @property
+    def captions(self) -> tuple[str, ...]:
+        """Labels with their units."""
+        pairs = zip(self.labels, self.units, strict=True)
+        return tuple(f"{label} [{unit}]" if unit else label for label, unit in pairs)
+
+    def labelled(self, labels: Looks = None, units: Looks = None) -> "Prior":
+        """Return the same prior with these labels and units, by name or one for each."""
+        return Prior(self, labels=labels, units=units)
+
+    def _looking_like(self, other: "Prior") -> "Prior":
+        """The same prior, its parameters written as those of another one."""
+        labels, units = ({n: t for n, t in own.items() if n in self.names} for own in (other._labels, other._units))
+        return self.labelled(labels, units)
 
     def __repr__(self) -> str:
         return f"Prior({self._map.describe(self.names)})"
@@ -201,9 +241,9 @@ class Prior:
         """
         names = tuple(self.names[i] for i in dims)
         if isinstance(self._map, SeparableMap):
-            return Prior(SeparableMap(tuple(self._map.coordinates[i] for i in dims)), names=names)
+            return Prior(SeparableMap(tuple(self._map.coordinates[i] for i in dims)), names=names)._looking_like(self)
         if isinstance(self._map, TransformMap) and self._map.signs is not None:
-            return Prior(self._map.only(np.array(dims, dtype=np.intp)), names=names)
+            return Prior(self._map.only(np.array(dims, dtype=np.intp)), names=names)._looking_like(self)
         raise InputError(f"{self!r} does not map coordinate by coordinate, so there is no prior of some of them.")
 
     def from_standard(self, u: FloatArray) -> FloatArray:
@@ -280,13 +320,17 @@ class Prior:
         """Log |dx_i/du_i| of coordinate i of a separable prior: (n,) -> (n,)."""
         return self._coordinate(i).log_jacobian(np.asarray(u, dtype=float))
 
-    def index(self, names: str | Iterable[str]) -> list[int]:
-        """Positions of the named parameters, in the order given."""
-        wanted = [names] if isinstance(names, str) else list(names)
-        unknown = [name for name in wanted if name not in self.names]
+    def index(self, names: Names) -> list[int]:
+        """Positions of parameters, given by their names or places, in the order given."""
+        wanted = [names] if isinstance(names, str | Integral) else list(names)  # type: ignore[arg-type]
+        places = {i: i for i in range(self.n_dim)} | {name: i for i, name in enumerate(self.names)}
+        unknown = [name for name in wanted if name not in places]
         if unknown:
-            raise InputError(f"No parameter {unknown[0]!r}; this prior has {', '.join(map(repr, self.names))}.")
-        return [self.names.index(name) for name in wanted]
+            raise InputError(
+                f"No parameter {unknown[0]!r}; this prior has {', '.join(map(repr, self.names))}, by their places 0 to "
+                f"{self.n_dim - 1}."
+            )
+        return [places[name] for name in wanted]
 
     def _coordinate(self, i: int) -> Coordinate:
         coordinates = self._map.coordinates
@@ -351,35 +395,5 @@ def _interpret(spec: Any, names: Sequence[str] | None) -> tuple[StandardMap, Seq
         marginals = [spec]
     if not marginals:
         raise InputError("The prior is empty; give at least one parameter, as {'x': stats.norm(0, 1)}.")
-    checked = _checked_names(names, len(marginals))
+    checked = checked_names(names, len(marginals))
     return SeparableMap(tuple(map(as_marginal, checked, marginals))), checked
-
-
-def _checked_names(names: Sequence[str] | None, n_dim: int) -> tuple[str, ...]:
-    """Return distinct non-empty names, x1, x2, … by default."""
-    if names is None:
-        return tuple(f"x{i + 1}" for i in range(n_dim))
-    given = (names,) if isinstance(names, str) else tuple(names)
-    if not all(isinstance(name, str) and name for name in given):
-        raise InputError(f"Parameter names must be non-empty strings; given: {list(given)}.")
-    if len(given) != n_dim:
-        raise InputError(f"{len(given)} names {list(given)} for {n_dim} parameters; give one for each.")
-    repeated = sorted({name for name in given if given.count(name) > 1})
-    if repeated:
-        raise InputError(f"Parameter names must be unique; repeated: {', '.join(map(repr, repeated))}.")
-    return given
-
-
-def _checked_samples(samples: Any) -> FloatArray:
-    """Return samples of a density as a finite (n, d) array with n >= 10 d."""
-    points = np.asarray(samples, dtype=float)
-    if points.ndim != 2 or points.shape[1] == 0:
-        raise InputError(f"samples has shape {points.shape}; expected (n, d), one draw of the prior in each row.")
-    n, d = points.shape
-    if n < 10 * d:
-        raise InputError(f"{n} samples of {d} parameters are too few to fit the prior; give at least {10 * d}.")
-    bad = np.argwhere(~np.isfinite(points))
-    if len(bad):
-        i, j = bad[0]
-        raise InputError(f"samples[{i}, {j}] is {points[i, j]}; all samples must be finite.")
-    return points

@@ -19,6 +19,7 @@ from basq.plots import plot_calibration, plot_corner, plot_run, plot_slices, plo
 from basq.plots.audits import audited
 from basq.plots.corner import READABLE
 from basq.plots.run import duration
+from basq.report.next_step import next_step
 from basq.report.parts import Html, picture, section, signed, table, text
 from basq.report.proof import certificate, proven
 from basq.report.tables import UNSURE, cheap_line, headline, html_name, shown
@@ -91,7 +92,7 @@ def page(result: "Result", *, title: str | None = None, truths: Truths = None, t
         f'<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f'<meta name="color-scheme" content="light dark">\n<link rel="icon" href="data:,">\n'
         f"<title>{text(name)}: evidence and posterior</title>\n<style>\n{style}</style>\n</head>\n<body>\n"
-        f"<header><h1>{text(name)}</h1><p>{', '.join(map(html_name, result.names))}</p></header>\n<main>\n"
+        f"<header><h1>{text(name)}</h1><p>{', '.join(map(html_name, result.prior.labels))}</p></header>\n<main>\n"
         + "\n".join(s for s in sections if s)
         + f"\n</main>\n<footer><p>{text(made)}</p></footer>\n</body>\n</html>\n"
     )
@@ -109,6 +110,8 @@ def _verdict(result: "Result", truth: float | None) -> str:
         number = headline(result).replace("-", "−")
     why = f"{result.why}." if result.status.is_open or result.status.word == word else result.message
     lines = [signed(f"{'Still open' if word == 'Not finished' else 'Why'}: {why}"), advice]
+    if (step := next_step(result)) is not None:
+        lines.insert(0, Html(f"Next: <code>{text(step)}</code>"))
     calls = f"{result.n_evals} likelihood values in {counted(result.n_batches, 'batch', 'batches')}"
     if result.certificate is not None:
         calls += f", {result.certificate.n_evals} more for the certificate"
@@ -155,7 +158,10 @@ def _posterior(result: "Result", truths: Truths) -> str:
     if result.too_few is not None:
         return f"<p>{text(result.too_few.capitalize())}.</p>"
     # a long name may be broken after its underscores
-    rows = [[Html(html_name(row.parameter).replace("_", "_<wbr>")), *row.texts()] for row in result.summary()]
+    rows = [
+        [Html(html_name(name).replace("_", "_<wbr>")), *row.texts()]
+        for name, row in zip(result.prior.captions, result.summary(), strict=False)
+    ]
     numbers = table(["parameter", "mean", "sd", "2.5 %", "median", "97.5 %"], rows)
     if not (result.converged or result.sound):
         numbers = f'<p class="unsure">{text(UNSURE)}</p>{numbers}'

@@ -66,6 +66,15 @@ def with_error(value: float, error: float) -> str:
     return " ± ".join(shown([value, error], error))
 
 
+def probable(probability: float, std: float | None = None) -> str:
+    """A probability as text, with its error; of one that three digits cannot tell from 0 or 1, on which side it is."""
+    if probability < 0.0005:
+        return "< 0.001"
+    if probability >= 0.9995:
+        return "> 0.999"
+    return f"{probability:.3f}" if std is None else f"{probability:.3f} ± {std:.3f}"
+
+
 def headline(result: "Result") -> str:
     """What is known of log Z: its value, or only what it is not below, which nobody should quote as a value."""
     if result.converged or result.sound or not math.isfinite(result.log_evidence):

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from getdist import MCSamples
     from pandas import DataFrame
 
+N_CHAINS = 4
+"""Into which independent draws are dealt for ArviZ, which compares chains."""
 N_EQUAL = 4000
 """Samples that stand for a posterior without weighted points."""
 ESCAPED = {c: rf"\{c}" for c in " _%{}$"} | {"\\": r"\backslash ", "^": r"\hat{\ }", "~": r"\sim "}
@@ -138,7 +140,9 @@ def to_frame(names: tuple[str, ...], x: FloatArray, extra: Mapping[str, NDArray[
 # --- ArviZ ------------------------------------------------------------------------------------------------------------
 
 
-def to_arviz(draws: Draws, prior: FloatArray, attributes: Mapping[str, Any]) -> Any:
+def to_arviz(
+    draws: Draws, prior: FloatArray, attributes: Mapping[str, Any], looks: Mapping[str, tuple[str, str]]
+) -> Any:
     """Equal-weight draws as an InferenceData (ArviZ 0.x) or a DataTree (ArviZ 1.x).
 
     Parameters
@@ -149,18 +153,30 @@ def to_arviz(draws: Draws, prior: FloatArray, attributes: Mapping[str, Any]) -> 
         Draws of the prior.
     attributes : mapping
         Of the posterior and of the whole.
+    looks : mapping
+        Label and unit of every parameter, by name.
     """
     arviz = _arviz()
     _refuse(draws.names, ("chain", "draw"), "ArviZ")
-    stats = {"total_log_likelihood": draws.log_likelihood[None]}
+    stats = {"total_log_likelihood": _chains(draws.log_likelihood)}
     if draws.log_joint is not None:
-        stats["lp"] = draws.log_joint[None]
-    groups = {"posterior": _chain(draws.names, draws.x), "sample_stats": stats, "prior": _chain(draws.names, prior)}
+        stats["lp"] = _chains(draws.log_joint)
+    groups = {
+        "posterior": _by_name(draws.names, draws.x),
+        "sample_stats": stats,
+        "log_likelihood": {"total": _chains(draws.log_likelihood)},
+        "prior": _by_name(draws.names, prior),
+    }
     if "InferenceData" in vars(arviz):  # 1.x answers hasattr with a warning
-        return arviz.from_dict(**groups, attrs=dict(attributes), posterior_attrs=dict(attributes))
-    if any("/" in name for name in draws.names):
+        data = arviz.from_dict(**groups, attrs=dict(attributes), posterior_attrs=dict(attributes))
+    elif any("/" in name for name in draws.names):
         raise InputError(f"ArviZ 1.x allows no '/' in names, and the parameters are {draws.names}; rename them.")
-    return arviz.from_dict(groups, attrs={"/": dict(attributes), "posterior": dict(attributes)})
+    else:
+        data = arviz.from_dict(groups, attrs={"/": dict(attributes), "posterior": dict(attributes)})
+    for group in ("posterior", "prior"):
+        for name, (label, unit) in looks.items():
+            data[group][name].attrs.update({"long_name": label} | ({"units": unit} if unit else {}))
+    return data
 
 
 def _arviz() -> Any:
@@ -173,9 +189,14 @@ def _arviz() -> Any:
         return package("arviz_base")
 
 
-def _chain(names: tuple[str, ...], x: FloatArray) -> dict[str, FloatArray]:
-    """One chain of every parameter: (1, n)."""
-    return dict(zip(names, x.T[:, None, :], strict=True))
+def _by_name(names: tuple[str, ...], x: FloatArray) -> dict[str, FloatArray]:
+    """The chains of every parameter, of points (n, d)."""
+    return {name: _chains(column) for name, column in zip(names, x.T, strict=True)}
+
+
+def _chains(values: FloatArray) -> FloatArray:
+    """Independent draws (n,) as chains of equal length, (4, n / 4): diagnostics compare several."""
+    return values.reshape(N_CHAINS if len(values) % N_CHAINS == 0 else 1, -1)
 
 
 # --- GetDist and anesthetic -------------------------------------------------------------------------------------------
@@ -193,7 +214,7 @@ def to_getdist(draws: Draws, prior: Prior, root: str | Path | None, attributes: 
             weights=draws.relative_weights,
             loglikes=-known,
             names=tags,
-            labels=[tex(name) for name in draws.names],
+            labels=[tex(name) for name in prior.captions],
             ranges={tag: [_finite(b) for b in bounds] for tag, bounds in zip(tags, prior.bounds, strict=True)},
             sampler="uncorrelated",
         )
@@ -206,7 +227,7 @@ def to_getdist(draws: Draws, prior: Prior, root: str | Path | None, attributes: 
     return out
 
 
-def to_anesthetic(draws: Draws, attributes: Mapping[str, Any]) -> "Samples":
+def to_anesthetic(draws: Draws, prior: Prior, attributes: Mapping[str, Any]) -> "Samples":
     """A weighted frame of anesthetic."""
     _refuse(draws.names, ("logL",), "anesthetic")
     out: Samples = package("anesthetic").Samples(
@@ -214,7 +235,7 @@ def to_anesthetic(draws: Draws, attributes: Mapping[str, Any]) -> "Samples":
         columns=list(draws.names),
         weights=draws.relative_weights,
         logL=draws.log_likelihood,
-        labels=[f"${tex(name)}$" for name in draws.names],
+        labels=[f"${tex(name)}$" for name in prior.captions],
     )
     out.attrs.update(attributes)
     return out

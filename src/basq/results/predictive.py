@@ -18,8 +18,6 @@ from basq.report.tables import QUANTILES, Row, Summary
 from basq.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from basq.results.result import Result
 
 Noise = Callable[..., Any]
@@ -189,32 +187,6 @@ def derived(
     table = _evaluated(f, wanted, stored.load(), result.observations.x, result, stored.ids)
     found = _learned(result, table, name)
     return Derived(name, found.layout.shaped(found.rows(points)), found.error)
-
-
-def plot_predictive(
-    result: "Result",
-    data: ArrayLike | Mapping[str, ArrayLike] | None = None,
-    x: ArrayLike | Mapping[str, ArrayLike] | None = None,
-    *,
-    names: str | int | Sequence[str | int] | None = None,
-    noise: Noise | None = None,
-) -> "Figure":
-    """Draw the output over the posterior, median and bands of 68 and 95 %, with the data.
-
-    Parameters
-    ----------
-    data : array or dict of arrays, optional
-        As the output; NaN where there are none.
-    x : array or dict of arrays, optional
-        What the output is drawn against, its index by default; one for all panels, or as the output.
-    names : str, int or list of such, optional
-        Keys of a dict, or rows of an output with two axes, to draw; the first six by default.
-    noise : callable, optional
-        As that of `predict`: draws where 95 % of the data are expected, too.
-    """
-    from basq.plots import plot_predictive
-
-    return plot_predictive(result, data, x, names=names, noise=noise)
 
 
 def _outputs(result: "Result") -> Outputs:

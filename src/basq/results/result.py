@@ -1,7 +1,6 @@
 """The answer of a run, in the user's parameters."""
 
-import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -13,16 +12,18 @@ from numpy.typing import ArrayLike
 from basq.certificate.certificate import Certificate
 from basq.errors import InputError
 from basq.method import Audit, LogSurrogate, Posterior
-from basq.observations import Failure, Observations
+from basq.observations import Best, Failure, Observations
 from basq.outputs.outputs import Outputs
 from basq.posterior.densities import ParameterDensity
 from basq.posterior.parameters import N_SUMMARY, ParameterPosterior
 from basq.prior import Prior
+from basq.prior.checks import Names
 from basq.report.tables import QUANTILES, Row, Summary
 from basq.results import archive, export, predictive, proof, words
 from basq.results.evidence import Evidence
 from basq.results.export import Draws
 from basq.results.keepable import keepable
+from basq.results.pictures import Drawable
 from basq.results.record import Record
 from basq.results.source import Askable, Source
 from basq.status import Status
@@ -32,14 +33,13 @@ from basq.version import __version__
 if TYPE_CHECKING:
     from anesthetic import Samples
     from getdist import MCSamples
-    from matplotlib.figure import Figure
     from pandas import DataFrame
 
 __all__ = ["Failure", "ParameterDensity", "Result"]
 
 
 @dataclass(frozen=True, eq=False)
-class Result(Evidence, Askable):
+class Result(Evidence, Askable, Drawable):
     """Evidence and posterior of a run.
 
     Attributes
@@ -127,6 +127,11 @@ class Result(Evidence, Askable):
         return len(self.observations)
 
     @property
+    def n_calls(self) -> int:
+        """The same as `n_evals`."""
+        return self.n_evals
+
+    @property
     def n_failed(self) -> int:
         return len(self.failures)
 
@@ -154,7 +159,24 @@ class Result(Evidence, Askable):
         """Log posterior density at the rows of x (k, d): (k,)."""
         return self._posterior.log_pdf(x)
 
-    def sample(self, n: int, seed: Any = None, *, exact: bool = False) -> FloatArray:
+    @property
+    def best(self) -> Best:
+        """The evaluated point of the largest likelihood, and its log: ``best.x``, ``best.log_likelihood``.
+
+        The point has the `expensive` parameters; the value of a noisy likelihood has its noise in it.
+        """
+        seen = self.observations
+        if not len(seen):
+            raise InputError(f"This result has no evaluated point. {self.message}")
+        at = int(np.argmax(seen.log_likelihood))
+        return Best(seen.x[at, self.prior.index(self.expensive)], float(seen.log_likelihood[at]))
+
+    @property
+    def samples(self) -> FloatArray:
+        """Equal-weight posterior samples, always the same ones: (4000, d)."""
+        return self._posterior.samples.copy()
+
+    def sample(self, n: int = N_SUMMARY, seed: Any = None, *, exact: bool = False) -> FloatArray:
         """Draw n equal-weight posterior samples: (n, d).
 
         ``exact`` draws from the calls of the `certificate` by their weights, whatever the surrogate believes: as many
@@ -166,8 +188,8 @@ class Result(Evidence, Askable):
             return draws.x[chosen]
         return self._posterior.sample(n, seed)
 
-    def marginal(self, names: str | Iterable[str]) -> ParameterDensity:
-        """Posterior density of one or several parameters, by name."""
+    def marginal(self, names: Names) -> ParameterDensity:
+        """Posterior density of one or several parameters, by name or place."""
         return self._posterior.marginal(names)
 
     def conditional(self, values: Mapping[str, float]) -> ParameterDensity:
@@ -234,7 +256,6 @@ class Result(Evidence, Askable):
     emulator = cached_property(predictive.emulator)
     predict = predictive.predict
     derived = predictive.derived
-    plot_predictive = predictive.plot_predictive
 
     def weighted_samples(self, *, exact: bool = False) -> Draws:
         """The posterior as weighted points: the draws that the evidence was integrated with, where there are any.
@@ -269,13 +290,14 @@ class Result(Evidence, Askable):
         """n equal-weight samples for ArviZ: an ``InferenceData`` for ArviZ 0.x, a ``DataTree`` for 1.x.
 
         Group ``posterior`` holds the parameters, ``prior`` as many draws of the prior, ``sample_stats`` the surrogate's
-        log-likelihood at every sample and ``lp``, which adds the prior's log-density where it has one. The evidence and
-        the verdict are attributes. The draws are independent: R-hat and effective sample size say nothing about the
-        error of the surrogate.
+        log-likelihood at every sample and ``lp``, which adds the prior's log-density where it has one; the evidence and
+        the verdict are attributes, labels and units those of the parameters. The independent draws are dealt into four
+        chains, if n is a multiple of four: R-hat and effective sample size say nothing about the surrogate's error.
         """
         draws = self._draws(n, seed)
         other = np.random.default_rng(seed).spawn(1)[0]  # not the stream of the posterior's draws
-        return export.to_arviz(draws, self.prior.sample(n, other), self._attributes)
+        looks = dict(zip(self.names, zip(self.prior.labels, self.prior.units, strict=True), strict=True))
+        return export.to_arviz(draws, self.prior.sample(n, other), self._attributes, looks)
 
     def to_getdist(
         self, root: str | Path | None = None, *, n: int | None = N_SUMMARY, seed: Any = 0, exact: bool = False
@@ -305,7 +327,7 @@ class Result(Evidence, Askable):
 
         ``n``, ``seed`` and ``exact`` are those of `to_getdist`.
         """
-        return export.to_anesthetic(self._draws(n, seed, exact=exact), self._attributes)
+        return export.to_anesthetic(self._draws(n, seed, exact=exact), self.prior, self._attributes)
 
     def _draws(self, n: int | None, seed: Any, *, exact: bool = False) -> Draws:
         if exact:
@@ -325,74 +347,3 @@ class Result(Evidence, Askable):
             "inference_library": "basq",
             "inference_library_version": __version__,
         }
-
-    def plot_corner(
-        self,
-        *,
-        names: str | Sequence[str] | None = None,
-        truths: ArrayLike | Mapping[str, float] | None = None,
-        points: bool = True,
-    ) -> "Figure":
-        """Draw the marginals of one and two parameters, with the evaluated points."""
-        from basq.plots import plot_corner
-
-        return plot_corner(self, names=names, truths=truths, points=points)
-
-    def plot_run(self, *, truth: float | None = None) -> "Figure":
-        """Draw log Z and its error after every batch, with the audits."""
-        from basq.plots import plot_run
-
-        return plot_run(self, truth=truth)
-
-    def plot_calibration(self) -> "Figure":
-        """Draw how far off the predictions of the batches were, against the normal law."""
-        from basq.plots import plot_calibration
-
-        return plot_calibration(self)
-
-    def plot_certificate(self) -> "Figure":
-        """Draw what independent calls say about the surrogate."""
-        from basq.plots import plot_certificate
-
-        return plot_certificate(self)
-
-    def plot_slices(
-        self,
-        *,
-        names: str | Sequence[str] | None = None,
-        through: Literal["best", "mean"] | ArrayLike = "best",
-    ) -> "Figure":
-        """Draw the surrogate's log-likelihood along every parameter, with its error and the points nearby."""
-        from basq.plots import plot_slices
-
-        return plot_slices(self, names=names, through=through)
-
-    def plot_time(self) -> "Figure":
-        """Draw where the time of every batch went."""
-        from basq.plots import plot_time
-
-        return plot_time(self)
-
-    def report(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        title: str | None = None,
-        truths: ArrayLike | Mapping[str, float] | None = None,
-        truth: float | None = None,
-    ) -> None:
-        """Write one self-contained HTML page: verdict, posterior, pictures, audits, failures, settings.
-
-        Parameters
-        ----------
-        path : path
-            Of the file.
-        title : str, optional
-        truths : dict or (d,) array, optional
-            Parameters to mark in the corner plot, where known: by name, or one for each.
-        truth : float, optional
-            True log-evidence, where known.
-        """
-        from basq.report.page import write_report
-
-        write_report(self, path, title=title, truths=truths, truth=truth)

@@ -130,9 +130,9 @@ class Sensitivity:
 
     def plot(self) -> "Figure":
         """Draw log Z and the posterior means against the family."""
-        from basq.plots import plot_sensitivity
+        from basq.plots import offered, plot_sensitivity
 
-        return plot_sensitivity(self)
+        return offered(plot_sensitivity(self))
 
 
 def _members(result: "Result", family: Any) -> dict[str, dict[str, Any]]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from basq.errors import InputError
 from basq.results.sensitivity import Sensitivity
-from basq.settings import CERTIFY, RETRIES
+from basq.settings import CERTIFY, RETRIES, Shown
 
 if TYPE_CHECKING:
     from basq.results.result import Result
@@ -53,7 +53,7 @@ class Askable:
         store: str | os.PathLike[str] | None = None,
         vectorized: bool = False,
         pass_dict: bool = False,
-        progress: bool = True,
+        progress: Shown = True,
     ) -> "Result":
         """The answer under another likelihood or other priors, from what was evaluated already.
 
@@ -104,7 +104,7 @@ class Askable:
         store: str | os.PathLike[str] | None = None,
         vectorized: bool = False,
         pass_dict: bool = False,
-        progress: bool = True,
+        progress: Shown = True,
     ) -> "Result":
         """The result with a certificate: an estimate of log Z that does not rest on the surrogate.
 

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from basq.errors import counted
+from basq.report.next_step import next_step
 from basq.report.tables import UNSURE, card, cheap_line, headline, shown
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ def _effort(result: "Result") -> str:
 def _lines(result: "Result") -> list[str]:
     """What has to be known before the posterior is looked at."""
     lines = [result.message]
+    if (step := next_step(result)) is not None:
+        lines.append(f"Next: {step}")
     if result.certificate is not None and result.certificate.why not in result.why:
         lines.append(result.certificate.message)
     lines += [*cheap_line(result), *(note for note in result.notes if note not in result.message)]

@@ -17,15 +17,17 @@ from basq.rivals.comparison import Comparison, as_prior_odds
 from basq.rivals.race import Race
 from basq.run.arguments import as_budget, as_callback, as_seed
 from basq.run.driver import Driver
+from basq.run.habits import answering
 from basq.run.interrupt import Interrupt
 from basq.run.progress import shown
 from basq.run.sampler import Sampler
 from basq.run.steps import State
 from basq.run.stopping import Stopping
-from basq.settings import BATCH_SIZE, DLOGZ, DPROB, ON_ERROR, RETRIES, OnError
+from basq.settings import BATCH_SIZE, DLOGZ, DPROB, ON_ERROR, RETRIES, OnError, Shown
 from basq.types import LogLikelihood, is_number
 
 
+@answering
 def compare(
     models: Mapping[str, Any],
     *,
@@ -46,8 +48,8 @@ def compare(
     store: str | os.PathLike[str] | None = None,
     evaluations: Mapping[str, Any] | None = None,
     seed: Any = None,
-    progress: bool = True,
-    callback: Callable[[str, State], None] | None = None,
+    progress: Shown = True,
+    callback: Callable[[str, State], object] | None = None,
 ) -> Comparison:
     """Compare rival models by their evidence: those that have been run, and those that are run here.
 
@@ -133,7 +135,7 @@ def compare(
                     driver.evaluator.finished = view.finished
                 for name in race.run(asynchronous=asynchronous):
                     view.learned(race.n_done, race.news)
-                    called(name, drivers[name].sampler.known)
+                    interrupt.heard(called(name, drivers[name].sampler.known))
         except BaseException as error:
             with suppress(StoreError):  # which may be the error itself
                 race.keep(error)

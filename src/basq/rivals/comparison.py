@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from basq.errors import InputError, counted
-from basq.report.tables import aligned, listed
+from basq.report.tables import aligned, listed, probable
 from basq.results.result import Result
 from basq.rivals.standing import SCALE, Standing, spread
 from basq.status import Status
@@ -232,7 +232,7 @@ class Comparison:
                 _figure(r["log_evidence"], r["log_evidence_std"]),
                 _figure(r["log_bayes_factor"], r["log_bayes_factor_std"]) if r["model"] != self.best else "–",
                 *(f"{r['prior_odds']:g}" for _ in odds),
-                _certain(r["probability"]) or f"{r['probability']:.3f} ± {r['probability_std']:.3f}",
+                probable(r["probability"], r["probability_std"]),
                 _range(r["probability_low"], r["probability_high"]),
                 str(r["n_evals"]),
             ]
@@ -244,9 +244,10 @@ class Comparison:
 
     def plot(self) -> "Figure":
         """Draw log Bayes factors to the best model, and probabilities, with their errors."""
+        from basq.plots import offered
         from basq.rivals.picture import plot_comparison
 
-        return plot_comparison(self)
+        return offered(plot_comparison(self))
 
     def __repr__(self) -> str:
         return f"<Comparison of {', '.join(self.names)}: {self.verdict}>"
@@ -271,15 +272,8 @@ def _figure(value: float, std: float) -> str:
 
 def _range(low: float, high: float) -> str:
     """An interval of probabilities as text."""
-    certain = _certain(low)
-    return certain if certain and certain == _certain(high) else f"{low:.3f} to {high:.3f}"
-
-
-def _certain(probability: float) -> str | None:
-    """A probability that three digits cannot tell from 0 or 1, as text; None for another."""
-    if 0.0005 <= probability < 0.9995:
-        return None
-    return "< 0.001" if probability < 0.5 else "> 0.999"
+    first, last = probable(low), probable(high)
+    return first if first == last and first[0] in "<>" else f"{low:.3f} to {high:.3f}"
 
 
 def as_prior_odds(prior_odds: Any, names: tuple[str, ...]) -> dict[str, float]:

@@ -5,7 +5,9 @@ import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from numbers import Integral
+from types import FunctionType, MethodType
 from typing import Any, get_args
 
 import numpy as np
@@ -36,20 +38,26 @@ ANSWERS = ("log_evidence", "log_evidence_std", "posterior")
 """What a fit has to have of its own."""
 
 NOTHING = object()
+TRANSFORMS = (FunctionType, MethodType, partial)
+"""What is a prior transform where a prior was expected."""
 
 Evaluations = tuple[FloatArray, FloatArray, FloatArray]
 """Points (n, d), their log-likelihoods (n,) and noise standard deviations (n,)."""
 
 
 def as_problem(
-    log_likelihood: Any, prior: Any, transform: Callable[[FloatArray], Any] | None, n_dim: int | None
+    log_likelihood: Any,
+    prior: Any,
+    transform: Callable[[FloatArray], Any] | None,
+    n_dim: int | None,
+    names: Sequence[str] | None,
 ) -> Prior:
     """The prior of the parameters that calls are spent on."""
     if not isinstance(log_likelihood, Model):
         check_function(log_likelihood, prior)
-        return as_space(prior, transform, n_dim)
-    if prior is not None or transform is not None or n_dim is not None:
-        raise InputError("A Model has its prior; leave out prior, prior_transform and n_dim.")
+        return as_space(prior, transform, n_dim, names)
+    if any(given is not None for given in (prior, transform, n_dim, names)):
+        raise InputError("A Model has its prior; leave out prior, prior_transform, n_dim and names.")
     space: Prior = log_likelihood.prior
     return space
 
@@ -61,7 +69,7 @@ def check_function(log_likelihood: Any, prior: Any) -> None:
         raise InputError(f"log_likelihood must be callable, got {type(log_likelihood).__name__}{swapped}")
 
 
-def as_callback(callback: Any, takes: str) -> Callable[..., None]:
+def as_callback(callback: Any, takes: str) -> Callable[..., object]:
     """What is called after every batch; what is no function is refused before any call is spent.
 
     A child that it forks, and that comes back from it, would be a second driver of the run: it ends there.
@@ -71,20 +79,27 @@ def as_callback(callback: Any, takes: str) -> Callable[..., None]:
     if not callable(callback):
         raise InputError(f"callback={callback!r}: give a function that takes {takes}, or None.")
 
-    def called(*given: Any) -> None:
+    def called(*given: Any) -> object:
         with OneProcess():
-            callback(*given)
+            return callback(*given)
 
     return called
 
 
-def as_space(prior: Any, transform: Callable[[FloatArray], Any] | None, n_dim: int | None) -> Prior:
+def as_space(
+    prior: Any,
+    transform: Callable[[FloatArray], Any] | None,
+    n_dim: int | None,
+    names: Sequence[str] | None = None,
+) -> Prior:
     """The prior, in any of its forms."""
     if (prior is None) == (transform is None):
-        raise InputError("Give either prior or prior_transform (with n_dim).")
+        raise InputError("Give either prior or prior_transform (with n_dim or names).")
+    if isinstance(prior, TRANSFORMS):
+        prior, transform = None, prior
     if transform is not None:
-        return Prior.from_transform(transform, n_dim)
-    space = as_prior(prior)
+        return Prior.from_transform(transform, n_dim, names)
+    space = as_prior(prior, names=names)
     if n_dim is not None and n_dim != space.n_dim:
         raise InputError(f"n_dim={n_dim}, but the prior has {space.n_dim} parameters: {', '.join(space.names)}.")
     return space

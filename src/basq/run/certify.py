@@ -28,7 +28,7 @@ from basq.run.points import Points
 from basq.run.progress import shown
 from basq.run.sampler import Sampler
 from basq.run.steps import Recipe
-from basq.settings import DLOGZ, OnError
+from basq.settings import DLOGZ, OnError, Shown
 from basq.status import Finding
 from basq.types import is_number
 
@@ -166,7 +166,7 @@ def certify(
     store: str | os.PathLike[str] | None,
     vectorized: bool,
     pass_dict: bool,
-    progress: bool,
+    progress: Shown,
 ) -> Result:
     """A result with its certificate, as `Result.certify` describes it."""
     check_calls(n)

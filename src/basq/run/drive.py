@@ -1,5 +1,6 @@
 """A whole run from its arguments: workers, the loop, what is shown meanwhile, the result."""
 
+import logging
 import os
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
@@ -14,8 +15,9 @@ from basq.run.certify import check_calls, goes_on
 from basq.run.driver import Driver
 from basq.run.interrupt import Interrupt
 from basq.run.loop import run
-from basq.run.progress import shown
+from basq.run.progress import LOGGER, shown
 from basq.run.steps import State
+from basq.settings import Shown
 from basq.status import Status
 from basq.types import LogLikelihood
 
@@ -26,8 +28,8 @@ def drive(
     *,
     store: str | os.PathLike[str] | None,
     asynchronous: bool = False,
-    progress: bool,
-    callback: Callable[[State], None] = lambda _: None,
+    progress: Shown,
+    callback: Callable[[State], object] = lambda _: None,
     certify: int | None = None,
     replicas: Sequence[Answer] = (),
     **options: Any,
@@ -50,8 +52,9 @@ def drive(
             while True:
                 for state in run(sampler, evaluator, asynchronous=asynchronous):
                     last = state.history[-1]
-                    view.learned(last.n_evals, f"log Z = {last.log_evidence:.3f} ± {last.log_evidence_std:.3f}")
-                    callback(state)
+                    news = f"log Z = {last.log_evidence:.3f} ± {last.log_evidence_std:.3f}"
+                    view.learned(last.n_evals, news, state.verdict.message)
+                    interrupt.heard(callback(state))
                 if certify is None or interrupt() or not goes_on(sampler, evaluator, certify):
                     break
         except BaseException as error:
@@ -61,5 +64,7 @@ def drive(
         evaluator.salvage()
         interrupt.leave()
         result = sampler.result(ended=Status.INTERRUPTED, fresh=interrupt())
+        sampler.store.set(ended={"status": result.status, "n_evals": len(sampler.store.done())})
         sampler.keep(result)
+        LOGGER.log(logging.INFO if result.converged else logging.WARNING, result.message)
         return result

@@ -1,4 +1,4 @@
-"""Ctrl-C: once to stop and keep everything, twice to leave at once; and the signals by which schedulers end a run."""
+"""Ctrl-C, or a callback's word: once to stop and keep everything, twice to leave at once; and schedulers' signals."""
 
 import os
 import signal
@@ -9,6 +9,8 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any, NoReturn
 
+import numpy as np
+
 from basq.evaluation.worker import ENDINGS, GRACE
 
 NOTICE = "basq: interrupted; waiting for the calls that are running.\nbasq: press Ctrl-C again to leave at once."
@@ -16,7 +18,7 @@ NOT_STORED = "basq: not stored: result.save(...) keeps the calls; next time, giv
 
 
 class Interrupt:
-    """Whether the user has pressed Ctrl-C, or somebody else wants the run to end.
+    """Whether the user has pressed Ctrl-C, a callback has asked to stop, or somebody else wants the run to end.
 
     Parameters
     ----------
@@ -60,6 +62,10 @@ class Interrupt:
         if self._signal is not None:
             print(self._last_words, file=sys.stderr, flush=True)
             raise SystemExit(128 + self._signal)
+
+    def heard(self, answer: object) -> None:
+        """Take a callback's answer: True stops, as Ctrl-C does."""
+        self._pressed = self._pressed or (isinstance(answer, bool | np.bool_) and bool(answer))
 
     def _press(self, number: int, frame: FrameType | None) -> None:
         if self._pressed:

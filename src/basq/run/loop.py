@@ -18,7 +18,7 @@ def run(sampler: Sampler, evaluator: Evaluator, *, asynchronous: bool = False) -
     while evaluator.finish(leave=evaluator.n_workers + reserve if asynchronous and sampler.n_left else 0):  # 11
         if sampler.learn(at_least=sampler.enough if asynchronous and evaluator.outstanding else 1):  # 12-15
             yield sampler.known  # 16
-        if sampler.verdict.stop:  # 3
+        if sampler.verdict.stop or (evaluator.interrupted() and not evaluator.outstanding):  # 3
             return
         size = min(reserve + 1, sampler.n_left) if asynchronous and evaluator.outstanding else None
         evaluator.start(sampler.choose(size))  # 4-10

@@ -28,6 +28,7 @@ from basq.run.past import Past, joined
 from basq.run.progress import Progress, shown
 from basq.run.sampler import Sampler
 from basq.run.steps import State
+from basq.settings import Shown
 from basq.status import Status
 from basq.types import LogLikelihood, is_number
 
@@ -47,8 +48,8 @@ def replicated(
     asynchronous: bool,
     evaluations: Any,
     certify: int | None,
-    progress: bool,
-    callback: Callable[[State], None],
+    progress: Shown,
+    callback: Callable[[State], object],
     **options: Any,
 ) -> Result:
     """Run replicas side by side, then one run that begins with all of their calls; the arguments are those of `infer`.
@@ -73,7 +74,7 @@ def replicated(
         ]  # fmt: skip
         view = stack.enter_context(shown(total, sum(d.sampler.store.counts()["done"] for d in drivers), progress))
         try:
-            _side_by_side(drivers, view, callback)
+            _side_by_side(drivers, view, lambda state: interrupt.heard(callback(state)))
         except BaseException as error:
             with suppress(StoreError):  # which may be the error itself
                 _keep(drivers, error)
@@ -120,7 +121,7 @@ def _share(replicas: int, total: int, batch_size: int, method: Method[Any], spac
     return each
 
 
-def _side_by_side(drivers: Sequence[Driver], view: Progress, callback: Callable[[State], None]) -> None:
+def _side_by_side(drivers: Sequence[Driver], view: Progress, callback: Callable[[State], object]) -> None:
     """Run all of them, each until its own stopping rule speaks: while one learns, the calls of the others go on."""
     for driver in drivers:
         driver.evaluator.finished = view.finished

@@ -35,6 +35,7 @@ from basq.run.arguments import (
     check_values,
     fresh_seed,
 )
+from basq.run.habits import answering
 from basq.run.learned import Learned
 from basq.run.order import contradicted, take_in
 from basq.run.past import as_past
@@ -51,7 +52,7 @@ class Sampler:
 
     Parameters
     ----------
-    prior, prior_transform, n_dim, method, batch_size, max_evals, max_time, dlogz, evaluations, seed
+    prior, n_dim, prior_transform, names, method, batch_size, max_evals, max_time, dlogz, evaluations, seed
         As in `infer`.
     on_error : "record" or "zero"
         What a failed call means: nothing is known there, or the likelihood is zero there.
@@ -70,12 +71,14 @@ class Sampler:
     32
     """
 
+    @answering
     def __init__(
         self,
         prior: Any = None,
+        n_dim: int | None = None,
         *,
         prior_transform: Callable[[FloatArray], Any] | None = None,
-        n_dim: int | None = None,
+        names: Sequence[str] | None = None,
         method: Method[Any] | str = "auto",
         batch_size: int = BATCH_SIZE,
         max_evals: int | None = None,
@@ -91,7 +94,7 @@ class Sampler:
         if model is not None:
             prior, log_likelihood = model.prior, model
         cheap = None if model is None else model.cheap
-        space, chosen = as_space(prior, prior_transform, n_dim), as_method(method)
+        space, chosen = as_space(prior, prior_transform, n_dim, names), as_method(method)
         stopping = Stopping(dlogz, as_budget(max_evals, space), max_time)
         size, number, on_error = as_batch_size(batch_size, chosen), as_seed(seed), as_on_error(on_error)
         past, evaluations = as_past(evaluations)

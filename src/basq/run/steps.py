@@ -17,6 +17,7 @@ from basq.results.record import Record
 from basq.results.result import Result
 from basq.run.arguments import as_batch, as_fit
 from basq.run.stopping import Stopping, Verdict
+from basq.run.suspicion import suspicions
 from basq.status import Status
 from basq.types import FloatArray
 
@@ -50,7 +51,7 @@ class State:
             fitted.log_surrogate,
             noise=fitted.noise,
             sound=verdict.sound,
-            notes=fitted.notes,
+            notes=(*fitted.notes, *suspicions(self.observations)),
         )
 
     def as_record(self) -> dict[str, Any]:
