@@ -20,7 +20,7 @@ def result():
 
 def test_one_line_says_what_was_integrated(result):
     said = "sigma was integrated over at every call; the calls were spent on a and b."
-    assert str(result).splitlines()[2] == said
+    assert said in str(result).splitlines()
     assert said in result._repr_html_()
     assert "parameters a, b, sigma" in repr(result)
 

@@ -455,7 +455,7 @@ def test_the_paper_method(model, capsys):
     assert main(["run", "model.py", "--method", "paper", *FEW, "--max-evals", "16"]) in (0, 3)
     assert main(["resume", "model.sqlite", "--max-evals", "24", "--no-progress"]) in (0, 3)
     assert main(["run", "model.py", *FEW]) == 2
-    assert "is of another problem: it has method=Paper" in capsys.readouterr().err
+    assert "is of another problem: it has --method Paper" in capsys.readouterr().err
 
 
 def test_the_same_file_is_the_same_function_and_another_one_is_not(model, capsys):
@@ -500,8 +500,8 @@ def test_errors_in_the_model_are_one_line(model, capsys, text, message):
         (["run", "nothing.py"], "give a Python file that exists"),
         (["run", "model.py:nothing"], "there is no 'nothing' in the file"),
         (["run", "model.py:number"], "number is int; give a function"),
-        (["run", "model.py", "--batch-size", "0"], "batch_size=0"),
-        (["run", "model.py", "--max-evals", "0"], "max_evals=0"),
+        (["run", "model.py", "--batch-size", "0"], "--batch-size 0"),
+        (["run", "model.py", "--max-evals", "0"], "--max-evals 0"),
         (["resume", "nothing.sqlite"], "There is no store 'nothing.sqlite'"),
         (["report", "nothing.sqlite"], "There is no store 'nothing.sqlite'"),
         (["show", "model.py"], "model.py"),

@@ -3,6 +3,7 @@
 import signal
 from contextlib import contextmanager
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -20,19 +21,19 @@ WRONG = 0.4
 
 
 class Counted:
-    """The Gaussian, which keeps where it was called; and what can go wrong with it."""
+    """The Gaussian, which keeps where it was called; and what can go wrong with it, as in a world that changes."""
 
     def __init__(self):
-        self.off, self.fails, self.interrupts = 0.0, None, None
+        self.world = SimpleNamespace(off=0.0, fails=None, interrupts=None)
         self.points = []
 
     def __call__(self, x):
         self.points.append(tuple(x))
-        if len(self.points) == self.interrupts:
+        if len(self.points) == self.world.interrupts:
             signal.raise_signal(signal.SIGINT)
-        if self.fails is not None and self.fails(x):
+        if self.world.fails is not None and self.world.fails(x):
             raise ValueError("no convergence")
-        return gauss(x) + self.off
+        return gauss(x) + self.world.off
 
     @property
     def n(self):
@@ -63,9 +64,9 @@ def counts(path):
         return tuple(store.counts().values())
 
 
-def opened(store):
+def opened(store, method=None):
     """What a store knows, without a call."""
-    return basq.Sampler.open(store).result()
+    return basq.Sampler.open(store, method=method).result()
 
 
 def same(one, other):

@@ -211,19 +211,19 @@ def model(tmp_path):
 def test_plugins_on_the_command_line(site, model):
     options = ["--max-evals", "24", "--batch-size", "8", "--seed", "1", "--dlogz", "0", "--no-progress"]
     done = basq_command(site, "run", model, "--method", "small", "--pool", "threads:2", *options)
-    assert "log Z = " in done.stdout, done.stderr
+    assert "24 calls in 3 batches" in done.stdout, done.stderr
     store = site.parent / "model.sqlite"
     assert basq.Sampler.open(store).result().settings["method"].startswith("Small(")
     again = basq_command(site, "resume", str(store), "--max-evals", "32", "--no-progress")
     assert "going on after 24 calls: at most 32 calls" in again.stderr
-    assert "log Z = " in again.stdout
+    assert "32 calls in 4 batches" in again.stdout
 
 
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        (["--method", "huge"], "method='huge': this name is not known; installed are 'auto', 'paper'"),
-        (["--pool", "huge"], "pool='huge': this name is not known; installed are 'ray'"),
+        (["--method", "huge"], "--method 'huge': this name is not known; installed are 'auto', 'paper'"),
+        (["--pool", "huge"], "--pool 'huge': this name is not known; installed are 'ray'"),
         (["--pool", "0"], "give a whole number, 1 or more"),
     ],
 )

@@ -271,7 +271,7 @@ def test_save_and_load_keep_the_certificate(certified, tmp_path):
 
 
 def test_an_interrupted_certificate_goes_on_without_repeating_a_call(store, function, capsys):
-    function.interrupts = 20
+    function.world.interrupts = 20
     result = opened(store).certify(function, store=store, progress=False)
     found = result.certificate
     assert (function.n, counts(store)) == (20, (84, 0, 44))
@@ -287,7 +287,7 @@ def test_an_interrupted_certificate_goes_on_without_repeating_a_call(store, func
 
 def test_so_does_one_of_infer(function, tmp_path, capsys):
     path = tmp_path / "run.sqlite"
-    function.interrupts = 80
+    function.world.interrupts = 80
     assert infer(function, store=path, certify=64).certificate.n_pending == 48
     result = infer(function, store=path, certify=64)
     assert function.n == 128
@@ -296,7 +296,7 @@ def test_so_does_one_of_infer(function, tmp_path, capsys):
 
 
 def test_an_interrupt_before_the_certificate_makes_none(function, capsys):
-    function.interrupts = 40
+    function.world.interrupts = 40
     result = infer(function, certify=64)
     assert function.n == 40
     assert result.certificate is None

@@ -64,7 +64,7 @@ def hasty(tmp_path_factory):
 
 
 def test_a_wrong_answer_is_contradicted_and_replaced(hasty, function):
-    result = opened(hasty).certify(function, progress=False)
+    result = opened(hasty, Hasty()).certify(function, progress=False)
     assert result.certificate.finding is Finding.CONTRADICTED
     assert result.certificate.z < -3.0
     assert abs(result.log_evidence - LOG_Z) < 3.0 * result.log_evidence_std < WRONG
@@ -87,7 +87,7 @@ def test_infer_goes_on_from_there_and_is_right_in_the_end(function, tmp_path):
     assert set(function.points[32:96]) <= {tuple(x) for x in result.observations.x}  # it has learned from the first
     assert not set(function.points[96:]) <= {tuple(x) for x in result.observations.x}  # and not from the second
     assert len(states) == result.n_batches
-    assert same(opened(path), result)
+    assert same(opened(path, Hasty()), result)
 
 
 def test_infer_ends_where_no_call_is_left(function):
@@ -100,9 +100,9 @@ def test_infer_ends_where_no_call_is_left(function):
 
 def test_a_contradicted_run_is_taken_up_with_a_fresh_certificate(hasty, function, tmp_path):
     path = shutil.copy(hasty, tmp_path / "run.sqlite")
-    first = opened(path).certify(function, store=path, progress=False)
+    first = opened(path, Hasty()).certify(function, store=path, progress=False)
     assert first.certificate.finding is Finding.CONTRADICTED
-    assert same(opened(path), first)
+    assert same(opened(path, Hasty()), first)
     spent = set(function.points)
     result = infer(function, method=Hasty(), max_evals=200, certify=64, store=path)
     assert result.certificate.certified
@@ -113,7 +113,7 @@ def test_a_contradicted_run_is_taken_up_with_a_fresh_certificate(hasty, function
 
 def test_a_contradicted_run_goes_on_without_a_certificate_too(hasty, function, tmp_path):
     path = shutil.copy(hasty, tmp_path / "run.sqlite")
-    opened(path).certify(function, store=path, progress=False)
+    opened(path, Hasty()).certify(function, store=path, progress=False)
     result = infer(function, method=Hasty(), max_evals=200, store=path)
     assert result.n_evals >= 96
     assert result.converged
@@ -198,7 +198,7 @@ def test_a_value_that_differs_from_the_run_decides_nothing(sampler):
 def test_a_changed_likelihood_is_noticed_and_nothing_of_it_is_kept(on_error, function, tmp_path):
     path = tmp_path / "run.sqlite"
     before = infer(function, store=path, on_error=on_error)
-    function.off = 0.01
+    function.world.off = 0.01
     with pytest.raises(EvaluationError, match=r"log_likelihood is \S+ where it was \S+ in the run.*1 call was spent"):
         certify(path, function)
     assert function.n == 65
@@ -206,14 +206,14 @@ def test_a_changed_likelihood_is_noticed_and_nothing_of_it_is_kept(on_error, fun
     assert result.certificate is None
     assert same(result, before)
     assert (counts(path)[0], counts(path)[2]) == (64, 0)
-    function.off = 0.0
+    function.world.off = 0.0
     on = infer(function, store=path, on_error=on_error, max_evals=80, dlogz=0.0)
     assert np.isfinite(on.observations.log_likelihood).all()
     assert abs(on.log_evidence - LOG_Z) < 4.0 * on.log_evidence_std
 
 
 def test_so_it_is_without_a_store_and_in_infer(certified, function, tmp_path):
-    function.off = -0.5
+    function.world.off = -0.5
     with pytest.raises(EvaluationError, match="it is not the function of the run any more"):
         certified.certify(function, progress=False)
     assert function.n == 1
@@ -241,7 +241,7 @@ def test_noise_is_no_change(tmp_path):
 
 
 def test_failed_calls_are_counted_and_nothing_known_there(store, function):
-    function.fails = lambda x: x[0] > 0.5
+    function.world.fails = lambda x: x[0] > 0.5
     found = certify(store, function, 64).certificate
     assert found.n_failed > 3
     assert f"{found.n_failed} more failed" in found.message
@@ -255,7 +255,7 @@ def test_failed_calls_are_counted_and_nothing_known_there(store, function):
 def test_failed_calls_are_zeros_if_the_user_says_so(tmp_path, function):
     path = tmp_path / "run.sqlite"
     infer(function, store=path, on_error="zero")
-    function.fails = lambda x: x[0] > 2.0
+    function.world.fails = lambda x: x[0] > 2.0
     found = certify(path, function).certificate
     assert np.isneginf(found.log_likelihood).any()
     assert (found.n_evals, found.n_failed) == (31, 0)
@@ -265,7 +265,7 @@ def test_failed_calls_are_zeros_if_the_user_says_so(tmp_path, function):
 def test_failed_calls_end_it_if_the_user_says_so(tmp_path, function):
     path = tmp_path / "run.sqlite"
     before = infer(function, store=path, on_error="raise")
-    function.fails = lambda x: x[0] > 0.9
+    function.world.fails = lambda x: x[0] > 0.9
     with pytest.raises(EvaluationError, match="no convergence"):
         certify(path, function)
     result = opened(path)
@@ -276,7 +276,7 @@ def test_failed_calls_end_it_if_the_user_says_so(tmp_path, function):
 @pytest.mark.parametrize("on_error", ["record", "zero", "raise"])
 def test_a_likelihood_that_always_fails_spends_one_call(on_error, function):
     result = infer(function, on_error=on_error)
-    function.fails = lambda x: True
+    function.world.fails = lambda x: True
     with pytest.raises(EvaluationError, match=r"no convergence|is not the function of the run"):
         result.certify(function, progress=False)
     assert function.n == 65

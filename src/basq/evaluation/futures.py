@@ -118,7 +118,9 @@ class Futures:
     def _send(self, task: Task, payload: bytes | None) -> None:
         try:
             future = self._submit(remote, self._token, payload, task.x, self._timeout)
-        except (RuntimeError, ValueError) as error:  # shut down, or broken by a worker that died
+        except BrokenExecutor as error:
+            raise _broken(error) from error
+        except (RuntimeError, ValueError) as error:  # shut down
             raise EvaluationError(f"The given pool takes no more calls ({type(error).__name__}: {error}).") from error
         self._tasks[future] = task
         future.add_done_callback(self._note)
@@ -159,10 +161,7 @@ class Futures:
             return None
         error = CancelledError("cancelled by the pool") if future.cancelled() else future.exception()
         if isinstance(error, BrokenExecutor):
-            raise EvaluationError(
-                f"A worker of the given pool died and took the pool with it ({type(error).__name__}: {error}). Worker "
-                "processes that survive this come with a number, such as pool=8."
-            ) from error
+            raise _broken(error) from error
         if error is not None:  # a KeyboardInterrupt too: Ctrl-C reaches the processes of a local pool itself
             message = f"The call at {task.where} was lost by the given pool: {type(error).__name__}: {error}"
             return task, Outcome.failed_together(len(task.x), message, lost=True, noise=UNKNOWN)
@@ -172,6 +171,13 @@ class Futures:
             self._send(task, self._payload)
             return None
         return task, outcomes
+
+
+def _broken(error: BrokenExecutor) -> EvaluationError:
+    return EvaluationError(
+        f"A worker of the given pool died and took the pool with it ({type(error).__name__}: {error}). Worker "
+        "processes that survive this come with a number, such as pool=8."
+    )
 
 
 def promised(pool: Any) -> Callable[..., "Future[Any]"]:

@@ -42,17 +42,10 @@ class Journal:
         self._thread.join()
 
     def _write(self) -> None:
+        store: Store | None = None  # a connection of the thread's own
         while (rows := self._values.get()) is not None:
-            with suppress(StoreError), Store(self._path) as store:  # a connection of the thread's own
-                while rows:
-                    store.finish(rows)
-                    rows = self._more()
-
-    def _more(self) -> Rows | None:
-        """What has come meanwhile."""
-        with suppress(queue.Empty):
-            rows = self._values.get_nowait()
-            if rows is None:
-                self._values.put(None)  # the end, for whoever opened the store
-            return rows
-        return None
+            with suppress(StoreError):
+                store = store or Store(self._path)
+                store.finish(rows)
+        if store is not None:
+            store.close()

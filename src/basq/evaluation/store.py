@@ -52,7 +52,7 @@ class Store:
         self.place = Place(self.path)
         if n_dim is None and (self.path is None or not self.path.exists()):
             raise StoreError(f"There is no store {str(path)!r}.")
-        self._writing = threading.RLock()  # values may be told from other threads
+        self._one = threading.RLock()  # values may be told from other threads
         self._lock = Lock(self.path)
         try:
             self._connection = sqlite3.connect(
@@ -83,7 +83,7 @@ class Store:
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """All or nothing, and durable at the end; one inside another is part of it."""
-        with self._writing:
+        with self._one:
             inside = self._connection.in_transaction
             if inside:
                 yield
@@ -122,7 +122,8 @@ class Store:
 
     def copy(self, target: sqlite3.Connection) -> None:
         """Copy everything into another database."""
-        self._connection.backup(target)
+        with self._one:
+            self._connection.backup(target)
 
     def insert(self, table: str, columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> None:
         """Write whole rows, as they were in another store."""
@@ -136,10 +137,9 @@ class Store:
 
     def get(self, key: str) -> Any:
         """A setting, or None."""
-        row = self._connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
-        if row is None:
-            return None
-        return row[0] if isinstance(row[0], bytes) else json.loads(row[0])
+        for (value,) in self._read("SELECT value FROM meta WHERE key = ?", (key,)):
+            return value if isinstance(value, bytes) else json.loads(value)
+        return None
 
     def set(self, **settings: Any) -> None:
         """Write settings, bytes or JSON."""
@@ -263,11 +263,11 @@ class Store:
     @property
     def n_calls(self) -> int:
         """How many calls there are."""
-        return int(self._connection.execute("SELECT count(*) FROM calls").fetchone()[0])
+        return int(self._read("SELECT count(*) FROM calls")[0][0])
 
     def extent(self) -> tuple[int, int]:
         """The id of the next call, and the number of the next batch."""
-        last, batch = self._connection.execute("SELECT max(id), max(batch) FROM calls").fetchone()
+        ((last, batch),) = self._read("SELECT max(id), max(batch) FROM calls")
         return (0, 0) if last is None else (last + 1, batch + 1)
 
     def of(self, ids: Sequence[int]) -> Calls:
@@ -275,9 +275,9 @@ class Store:
         return self._select(f"id IN ({','.join(str(int(i)) for i in ids)})")
 
     def _select(self, where: str) -> Calls:
-        rows = self._connection.execute(
+        rows = self._read(
             f"SELECT id, batch, explores, log_likelihood, noise, x, u FROM calls WHERE {where} ORDER BY id"
-        ).fetchall()
+        )
         table = np.empty((len(rows), 5 + 2 * self.n_dim))
         for i, row in enumerate(rows):
             table[i, :5] = [np.nan if value is None else value for value in row[:5]]
@@ -286,9 +286,8 @@ class Store:
 
     def outputs(self, ids: IntArray) -> list[bytes | None]:
         """What simulators gave at the calls with these ids (n,), packed; None where there is nothing."""
-        get = self._connection.execute
-        rows = [get("SELECT output FROM outputs WHERE id = ?", (int(i),)).fetchone() for i in ids]
-        return [None if row is None else row[0] for row in rows]
+        rows = [self._read("SELECT output FROM outputs WHERE id = ?", (int(i),)) for i in ids]
+        return [row[0][0] if row else None for row in rows]
 
     def with_outputs(self) -> Calls:
         """Calls of which a simulator's output is there."""
@@ -297,18 +296,18 @@ class Store:
     @property
     def n_shared(self) -> int:
         """Calls that were simulated for a rival."""
-        return int(self._connection.execute(f"SELECT count(*) FROM calls WHERE worker = '{SHARED}'").fetchone()[0])
+        return int(self._read(f"SELECT count(*) FROM calls WHERE worker = '{SHARED}'")[0][0])
 
     def counts(self) -> dict[str, int]:
         """How many calls are pending, done and failed."""
-        found = dict(self._connection.execute("SELECT state, count(*) FROM calls GROUP BY state").fetchall())
+        found = dict(self._read("SELECT state, count(*) FROM calls GROUP BY state"))
         return {state: found.get(state, 0) for state in ("done", "failed", "pending")}
 
     def times(self) -> tuple[float | None, float | None, float]:
         """When the first call began and the last one ended (seconds since 1970), and the seconds of all together."""
-        first, last, total = self._connection.execute(
+        ((first, last, total),) = self._read(
             "SELECT min(finished - coalesce(seconds, 0)), max(finished), total(seconds) FROM calls"
-        ).fetchone()
+        )
         return first, last, total
 
     def rows(self) -> list[dict[str, Any]]:
@@ -329,9 +328,18 @@ class Store:
         return bool(self._rows(f"state = 'done' AND worker IS NOT '{GIVEN}' LIMIT 1"))
 
     def _rows(self, where: str) -> list[dict[str, Any]]:
-        cursor = self._connection.execute(f"SELECT * FROM calls WHERE {where}")
-        columns = [c[0] for c in cursor.description]
-        return [_readable(dict(zip(columns, row, strict=True))) for row in cursor]
+        columns = [name for (name,) in self._read("SELECT name FROM pragma_table_info('calls')")]
+        rows = self._read(f"SELECT * FROM calls WHERE {where}")
+        return [_readable(dict(zip(columns, row, strict=True))) for row in rows]
+
+    def _read(self, query: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+        """Rows, for one thread at a time.
+
+        SQLite holds a lock of its own while a thread that writes has Python compute checksums; one that came to read
+        would wait for it with Python's, for ever.
+        """
+        with self._one:
+            return self._connection.execute(query, values).fetchall()
 
     # --- steps --------------------------------------------------------------------------------------------------------
 
@@ -349,9 +357,7 @@ class Store:
 
     def steps(self, first: int = 0) -> list[tuple[Calls, dict[str, Any]]]:
         """What every step from this one on learned from and what came out, in order."""
-        found = self._connection.execute(
-            "SELECT calls, record FROM steps WHERE step >= ? ORDER BY step", (first,)
-        ).fetchall()
+        found = self._read("SELECT calls, record FROM steps WHERE step >= ? ORDER BY step", (first,))
         records = json.loads(f"[{','.join(record for _, record in found)}]")
         width = 5 + 2 * self.n_dim
         tables = [np.frombuffer(blob, dtype="<f8").reshape(-1, width) for blob, _ in found]
@@ -364,14 +370,13 @@ class Store:
 
     def kept(self) -> tuple[int, bytes] | None:
         """What was kept last, and after how many steps."""
-        return snapshot.read(self._connection)
+        with self._one:
+            return snapshot.read(self._connection)
 
     def last_record(self) -> dict[str, Any] | None:
         """What came out of the last step that had a value to learn from; None if there is none."""
-        found = self._connection.execute(
-            "SELECT record FROM steps WHERE record != '{}' ORDER BY step DESC LIMIT 1"
-        ).fetchone()
-        return None if found is None else json.loads(found[0])
+        found = self._read("SELECT record FROM steps WHERE record != '{}' ORDER BY step DESC LIMIT 1")
+        return json.loads(found[0][0]) if found else None
 
 
 def _readable(row: dict[str, Any]) -> dict[str, Any]:

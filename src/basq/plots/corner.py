@@ -30,6 +30,8 @@ OTHERS = (GREEN, PURPLE, "#E69F00", "#56B4E9", GREY)
 N_SAMPLES = 4000
 SMOOTH = 3.0
 """Steps of the grid over which a density is smoothed once more, so that its contours do not wobble."""
+FLOOR = 1e-6
+"""Density, in units of the largest, below which there is nothing to draw."""
 MOST_POINTS = 300
 """Evaluated points that are shown if nothing is said: more hide the posterior."""
 READABLE = 12
@@ -324,7 +326,10 @@ def _prior_density(prior: "Prior", i: int, t: FloatArray) -> FloatArray:
 def _gridded(pair: "ParameterDensity", samples: FloatArray, bounds: FloatArray) -> tuple[LeaningGrid, FloatArray]:
     """A density of two parameters on a grid: one that is made of samples, once more smoothed; or one around them."""
     if isinstance(pair.density, PairDensity):
-        return pair.density.grid, gaussian_filter(pair.density.values, SMOOTH, mode="nearest")
+        known = pair.density.values
+        # of the logarithm: narrow modes, a few steps wide, keep their width
+        smooth = gaussian_filter(np.log(np.maximum(known, FLOOR * known.max())), SMOOTH, mode="nearest")
+        return pair.density.grid, np.exp(smooth)
     grid = LeaningGrid.around(samples, bounds)
     return grid, _density_on(grid, pair, bounds)
 

@@ -195,8 +195,9 @@ def _by_name(names: tuple[str, ...], x: FloatArray) -> dict[str, FloatArray]:
 
 
 def _chains(values: FloatArray) -> FloatArray:
-    """Independent draws (n,) as chains of equal length, (4, n / 4): diagnostics compare several."""
-    return values.reshape(N_CHAINS if len(values) % N_CHAINS == 0 else 1, -1)
+    """Independent draws (n,) as chains of equal length, (4, n / 4): diagnostics compare several, if they are long."""
+    several = len(values) % N_CHAINS == 0 and len(values) >= N_CHAINS**2
+    return values.reshape(N_CHAINS if several else 1, -1)
 
 
 # --- GetDist and anesthetic -------------------------------------------------------------------------------------------

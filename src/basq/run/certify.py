@@ -215,7 +215,8 @@ def _desk(
             f"store={str(path)!r}: there is no such file. Give the store of the run; without one, result.save keeps "
             "the certificate."
         )
-    sampler = Sampler.open(path, target if isinstance(target, Model) else None)
+    model = target if isinstance(target, Model) else None
+    sampler = Sampler.open(path, model, prior=None if model else recipe.prior, method=recipe.method)
     with sampler.store as store, store.driving():
         _check_same(sampler, recipe, origin, path)
         if not isinstance(target, Model):
