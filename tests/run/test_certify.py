@@ -169,7 +169,7 @@ def test_the_store_of_another_run_is_refused(store, function):
     other = infer(gauss, seed=2)
     with pytest.raises(InputError, match="not the store of this result"):
         other.certify(function, store=store, progress=False)
-    with pytest.raises(InputError, match="not the store of this result"):
+    with pytest.raises(StoreError, match=r"is of another problem.*They differ in a"):
         opened(store).again(prior={"a": (-2, 2)}).certify(function, store=store, progress=False)
     assert function.n == 0
     assert counts(store) == (64, 0, 0)
