@@ -125,8 +125,12 @@ def test_a_run_without_a_store_says_what_would_have_kept_it(capsys):
         signal.raise_signal(signal.SIGTERM)
         return gauss(x)
 
-    with pytest.raises(SystemExit) as caught:
-        infer(asks)
+    before = signal.signal(signal.SIGTERM, signal.SIG_DFL)  # other tests' packages may have left a handler of theirs
+    try:
+        with pytest.raises(SystemExit) as caught:
+            infer(asks)
+    finally:
+        signal.signal(signal.SIGTERM, before)
     assert caught.value.code == 143
     assert "nothing was stored: next time, give store=" in capsys.readouterr().err
 
