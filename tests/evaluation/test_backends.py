@@ -173,16 +173,20 @@ def test_values_are_on_the_disk_while_the_driver_is_busy_on_every_engine(engine,
     path, x = tmp_path / "run.sqlite", np.random.default_rng(0).standard_normal((8, 2))
     with Store(path, 2) as store, open_pool(Call(gauss, ("a", "b")), engine) as pool:
         evaluator = Evaluator(pool, store, vectorized=False, retries=0, raises=False, interrupted=lambda: False)
-        evaluator.start(store.of(store.add(x[:4], x[:4], False, 0)))
-        evaluator.finish()  # all workers know the function
-        evaluator.start(store.of(store.add(x[4:], x[4:], False, 1)))
-        for _ in range(600):  # the driver thinks, and collects nothing
-            if store.counts()["done"] == 8:
+        for number in range(8):  # a worker that has had no call asks for the function: then the next ones will be there
+            before = store.counts()["done"]
+            evaluator.start(store.of(store.add(x, x, False, number)))
+            for _ in range(50):  # the driver thinks, and collects nothing
+                if number and store.counts()["done"] > before:
+                    break
+                time.sleep(0.1 * (number > 0))
+            arrived = number and store.counts()["done"] - before
+            evaluator.finish()
+            if arrived:
                 break
-            time.sleep(0.1)
-        assert store.counts()["done"] > 4  # a worker that had no call before asks for the function
-        evaluator.finish()
-        np.testing.assert_array_equal(store.done().log_likelihood, [gauss(row) for row in x])
+        assert arrived
+        done = store.done()
+        np.testing.assert_array_equal(done.log_likelihood, [gauss(row) for row in done.x])
 
 
 @pytest.mark.filterwarnings("default")
