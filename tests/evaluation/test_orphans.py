@@ -18,22 +18,10 @@ from basq.evaluation.guard import end
 from basq.evaluation.processes import Child
 from basq.evaluation.store import Store
 from basq.evaluation.task import Task
+from helpers.processes import gone
 from helpers.small import OPTIONS, PRIOR, gauss, infer
 
 pytestmark = pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="there is no /proc here")
-
-
-def gone(pid):
-    """Whether a process has ended, soon."""
-    for _ in range(100):
-        try:
-            with open(f"/proc/{pid}/stat") as stat:
-                if stat.read().rpartition(")")[2].split()[0] == "Z":
-                    return True
-        except FileNotFoundError:
-            return True
-        time.sleep(0.1)
-    return False
 
 
 def pids(folder, n):

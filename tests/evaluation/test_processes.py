@@ -20,6 +20,7 @@ from basq.evaluation.evaluator import ALL_FAILED, Evaluator
 from basq.evaluation.store import Store
 from basq.evaluation.task import Task
 from helpers.commands import run
+from helpers.processes import gone
 from helpers.small import Heavy, gauss, infer
 
 
@@ -446,19 +447,6 @@ def test_a_simulator_ends_with_a_worker_that_died(tmp_path):
     evaluate(Call(starts, ("a",)), np.zeros((1, 1)))
     (path,) = tmp_path.iterdir()
     assert gone(int(path.name))
-
-
-def gone(pid):
-    """Whether a process has ended, soon."""
-    for _ in range(100):
-        try:
-            with open(f"/proc/{pid}/stat") as stat:
-                if stat.read().rpartition(")")[2].split()[0] == "Z":
-                    return True
-        except FileNotFoundError:
-            return True
-        time.sleep(0.1)
-    return False
 
 
 def test_starting_a_worker_is_not_part_of_its_call():
